@@ -383,6 +383,7 @@ class Mark:
     says: str = ""  # explains the steps in a sentence
     steps: tuple[MarkStep, ...] = ()
     adjustment: Adjustment | None = None  # of the mark itself, after lateness
+    free_days: float = 0.0  # of the late days, those that a budget pays for
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from classroom import TINY, grade_lines, hand_in, report_of
 from commandline import Cli, Said
 
-NO_TIME = "no time of submission is known, so lateness was not counted"
+NO_TIME = "no time of submission is known for {}, so their lateness was not counted: {}"
 COURSE = """
 title = "A tiny course"
 points = 8

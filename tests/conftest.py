@@ -387,6 +387,13 @@ def strict(tiny_copy: Path) -> Path:
 
 
 @pytest.fixture
+def zeros(tiny_copy: Path) -> Path:
+    """A course that gives 0 points for nothing, so that nobody may be missing by mistake."""
+    (tiny_copy / "reference" / "course.toml").write_text(f"{COURSE}missing = 0\n")
+    return tiny_copy
+
+
+@pytest.fixture
 def handed_in(tmp_path: Path) -> Path:
     """Four students; of `s003`, who takes an odd way, the first suite notices nothing."""
     folder = tmp_path / "class"

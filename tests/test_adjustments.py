@@ -125,3 +125,51 @@ def test_a_wrong_adjustment_is_refused(
     assert (answer.code, said in answer.err) == (2, True)
     assert rows(out(handed_in), "SELECT * FROM adjustments") == []
     assert pages(handed_in) == before
+
+
+def test_a_file_of_a_german_spreadsheet_is_read(
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    text = (
+        "student;exercise;points;why\r\ns003;scale;+1,5;für den Ansatz\r\ns004;final;−0,25;spät\r\n"
+    )
+    before = marks(out(handed_in))
+    utf8 = handed_in.parent / "utf8.csv"
+    utf8.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    place = ("--in", out(handed_in), "--course", pair, "--yes")
+    assert cli("adjust", "--file", utf8, *place).code == 0
+    after = marks(out(handed_in))
+    assert float(after["s003"]) == float(before["s003"]) + 1.5
+    assert float(after["s004"]) == float(before["s004"]) - 0.25
+    report = report_of(out(handed_in), "s003")
+    assert report["exercises"][0]["adjustment"] == {"points": 1.5, "why": "für den Ansatz"}
+    (handed_in.parent / "thousand.csv").write_text(text.replace("+1,5", "1,500"))
+    said = cli("adjust", "--file", handed_in.parent / "thousand.csv", *place)
+    assert (said.code, "thousand.csv:2: 1,500 is not a number of points" in said.err) == (2, True)
+
+
+def test_a_mark_that_nobody_was_told_is_explained_as_such(
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    settings = pair / "reference" / "course.toml"
+    settings.write_text(settings.read_text() + "[weights]\nshift = 3\n")
+    said = cli("explain", "s001", "--in", out(handed_in), "--course", pair).out
+    # s001 has 1 of 8 points in `scale` and all 2 in `shift`, which now count three times.
+    line = "unpublished 7 points as told here, after a change of the weights; published is 3 of 10"
+    assert line in said
+    assert f"grader regrade --in {out(handed_in)} shows who changes, and publishes it" in said
+    assert "exported    3 in grades.csv\n" in said
+    regrade(cli, handed_in, pair, "--publish")
+    said = cli("explain", "s001", "--in", out(handed_in), "--course", pair).out
+    assert "unpublished" not in said
+    assert "exported    7 by grader export, and in grades.csv" in said
+
+
+def test_the_seed_that_was_asked_for_stands_beside_the_one_that_reports_print(
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    said = batch(cli, handed_in, pair)
+    seed = report_of(out(handed_in), "s001")["seed"]
+    assert f"seed {seed} (of --seed 5)\n" in said.out

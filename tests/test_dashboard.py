@@ -188,17 +188,24 @@ def test_the_address_keeps_what_is_shown(open_page: OpenPage) -> None:
 
 def test_the_first_screen_says_what_to_teach_again(open_page: OpenPage, summary: Summary) -> None:
     page = open_page(viewport=WIDE)
-    rows, rates = page.locator(".top > li"), page.locator("ul.heat li")
-    points = [
-        int(text.split()[0].replace(",", "")) for text in rows.locator(".count").all_inner_texts()
-    ]
-    assert points == [mistake.points for mistake in summary.mistakes[:5]]
+    rows, students = page.locator("#by-points > li"), page.locator("#by-students > li")
+    rates = page.locator("table.rates tbody tr")
+
+    def counts(items: Any) -> list[int]:
+        texts = items.locator(".count").all_inner_texts()
+        return [int(text.split()[0].replace(",", "")) for text in texts]
+
+    assert counts(rows) == [mistake.points for mistake in summary.mistakes[:5]]
+    made = sorted((len(mistake.who) for mistake in summary.mistakes), reverse=True)
+    assert counts(students) == made[:5]
     assert rates.count() == len(EXERCISES)
-    for last in (rows.last, rates.last):
+    for last in (rows.last, students.last, rates.last):
         box = last.bounding_box()
         assert box["y"] + box["height"] <= WIDE["height"]
     rows.nth(1).get_by_role("link").click()
     assert f"of {len(summary.mistakes[1].who)} (2,000" in showing(page)
+    students.nth(0).get_by_role("link").click()
+    assert f"of {made[0]} (2,000" in showing(page)
     rates.nth(2).get_by_role("link").click()
     left = [student for student in summary.students if student.states[2] != "passed"]
     assert f"of {len(left):,} (2,000" in showing(page)

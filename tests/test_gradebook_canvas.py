@@ -157,8 +157,8 @@ def test_of_two_students_in_one_row_neither_gets_in_it() -> None:
     filled = fill_canvas(page, marks, skip_unmatched=True)
     assert filled.data == page.replace(b"n2,A,", b"n2,A,3")
     assert filled.unmatched == (
-        "again: line 2 also matches 7001",
         "7001: line 2 also matches again",
+        "again: line 2 also matches 7001",
     )
 
 

@@ -174,3 +174,40 @@ def test_the_marks_open_in_excel_with_a_column_for_each_exercise(
     said = cli("export", "junit", "--per-exercise", "--in", graded / "out", "--course", pair)
     assert said.code == 2
     assert "`junit` has no columns to choose" in said.err
+
+
+# --- whose row ------------------------------------------------------------------------------------
+
+TWO = [StudentMark("7001", Person("Same Name"), 8, 8), StudentMark("x", Person("Same Name"), 3, 8)]
+
+
+def test_an_id_in_canvas_beats_a_namesake_without_one() -> None:
+    before, after = both(
+        'Student,ID,A (1)\nPoints Possible,,8\n"Name, Same",7001,[[|8]]\n"Else, One",7002,\n'
+    )
+    filled = fill_canvas(before, TWO, skip_unmatched=True)
+    assert (filled.data, filled.written) == (after, 1)
+    assert filled.unmatched == ("x (Same Name): line 3 also matches 7001 (Same Name)",)
+    says = refused(fill_canvas, before, TWO)
+    assert "1 student has a mark, but no row of their own" in says
+    assert "x (Same Name): line 3 also matches 7001 (Same Name)" in says
+
+
+def test_an_email_in_moodle_beats_a_namesake_without_one() -> None:
+    before, after = both(
+        "Identifier,Full name,Email address,Status,Grade,Maximum Grade,Grade can be changed\n"
+        "Participant 1,Same Name,s001@school.example,Submitted,[[|8]],8,Yes\n"
+        "Participant 2,Else,s002@school.example,Submitted,,8,Yes\n"
+    )
+    known = StudentMark("s", Person("Same Name", "s001@school.example"), 8, 8)
+    filled = fill_moodle(before, [TWO[1], known], skip_unmatched=True)
+    assert (filled.data, filled.written) == (after, 1)
+    assert filled.unmatched == ("x (Same Name): line 2 also matches s (Same Name)",)
+
+
+def test_a_number_that_lost_its_zeros_is_found_in_a_gradebook_and_said() -> None:
+    before, after = both(
+        "Student,ID,SIS User ID,A (1)\nPoints Possible,,,8\nOne,71,0012345,[[|8]]\nTwo,72,345,\n"
+    )
+    filled = fill_canvas(before, [StudentMark("12345", Person("One A"), 8, 8)])
+    assert (filled.data, filled.guessed) == (after, ("12345 (One A): line 3",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,45 @@ def test_the_marks_open_in_a_spreadsheet_as_utf_8(
         data = (tmp_path / "out" / name).read_bytes()
         assert data.startswith(b"\xef\xbb\xbfsubmission,points,")
         assert "Zoë Žižka".encode() in data
+
+
+# --- the 0 for nothing, everywhere that a mark goes -----------------------------------------------
+
+PAIR = 'title = "A pair"\npoints = 10\nmissing = 0\n'
+
+
+def test_who_handed_in_nothing_gets_0_in_the_column_of_each_exercise(
+    cli: Cli, instant: Instant, tmp_path: Path, pair: Path
+) -> None:
+    (pair / "reference" / "course.toml").write_text(PAIR)
+    texts = {"s001/scale.py": "# 5 points", "s001/shift.py": "# 1 points"}
+    hand_in(tmp_path / "class", texts)
+    batch(cli, tmp_path, pair, roster="id\ns001\ns002\n")
+    gradebook = (
+        "Student,ID,Scale (11),Shift (12)\nPoints Possible,,8,2\nOne,s001,{},{}\nTwo,s002,{},{}\n"
+    )
+    (tmp_path / "book.csv").write_text(gradebook.format("", "", "", ""))
+    export = ("export", "canvas", tmp_path / "book.csv", "--in", tmp_path / "out")
+    said = cli(*export, "--course", pair, "--per-exercise")
+    assert (said.code, said.err) == (0, "")
+    made = (tmp_path / "out" / "book-graded.csv").read_text()
+    assert made == gradebook.format(5, 1, 0, 0)
+
+
+def test_a_worksheet_that_goes_back_has_the_same_grades_as_an_exported_one(
+    cli: Cli, instant: Instant, tmp_path: Path, tiny_copy: Path
+) -> None:
+    (tiny_copy / "reference" / "course.toml").write_text(f"{COURSE}missing = 0\n")
+    hand_in(tmp_path / "class", {"One_71_assignsubmission_file/scale.py": "# 5 points"})
+    sheet = worksheet("en", "-", "-")
+    batch(cli, tmp_path, tiny_copy, roster=sheet)
+    place = ("--in", tmp_path / "out", "--course", tiny_copy)
+    assert cli("export", "moodle", tmp_path / "roster.csv", *place).code == 0
+    exported = (tmp_path / "out" / "roster-graded.csv").read_text()
+    back = ("return", "moodle", "--worksheet", tmp_path / "roster.csv", "-o", tmp_path / "back.csv")
+    assert cli(*back, *place).code == 0
+    grades = [
+        [line["Grade"] for line in csv.DictReader(text.splitlines())]
+        for text in (exported, (tmp_path / "back.csv").read_text())
+    ]
+    assert grades == [["5", "0"], ["5", "0"]]

@@ -30,7 +30,8 @@ def test_the_times_of_moodles_worksheet_count_in_every_language(
     assert marks(tmp_path / "out") == {"71": "4", "72": "8"}
     assert late_days(tmp_path, "71") == 2  # days begun
     assert flags(tmp_path, "71") == []
-    assert flags(tmp_path, "72") == [NO_TIME]
+    assert flags(tmp_path, "72") == []
+    assert f"! {NO_TIME.format('1 of 2 students', '72 (Student 2)')}\n" in said.out
     assert report_of(tmp_path / "out", "71")["person"]["name"] == "Student 1"
     # Their groups are those of the course, in which everybody hands in alone.
     assert "hand-ins of one group" not in said.err
@@ -61,8 +62,10 @@ def test_a_time_that_cannot_be_read_is_never_on_time(
     said = batch(cli, tmp_path, strict, roster=worksheet("en", TIMES["en"], unread, "-"))
     why = f"line 3 of the roster gives `{unread}` as time of submission, which cannot be read"
     assert f"72 (Student 2): {why}" in said.err
-    assert flags(tmp_path, "72") == [NO_TIME, f"{why} as a date and time"]
-    assert flags(tmp_path, "73") == [NO_TIME]
+    assert flags(tmp_path, "72") == [f"{why} as a date and time"]
+    assert flags(tmp_path, "73") == []
+    who = "72 (Student 2); 73 (Student 3)"
+    assert f"! {NO_TIME.format('2 of 3 students', who)}\n" in said.out
 
 
 def test_dates_in_a_worksheet_are_read_in_the_order_that_they_prove(
@@ -76,7 +79,7 @@ def test_dates_in_a_worksheet_are_read_in_the_order_that_they_prove(
 
 
 @pytest.mark.parametrize("layout", ["plain", "canvas", "moodle", "gradescope", "clones"])
-def test_a_submission_without_any_time_is_flagged_if_lateness_costs_points(
+def test_times_that_nobody_knows_are_one_line_a_class_if_lateness_costs_points(
     layout: str, cli: Cli, instant: Instant, tmp_path: Path, strict: Path
 ) -> None:
     names = {
@@ -89,7 +92,12 @@ def test_a_submission_without_any_time_is_flagged_if_lateness_costs_points(
         (tmp_path / "class" / "71" / ".git").mkdir()
     said = batch(cli, tmp_path, strict)
     assert f"{layout} layout" in said.err
-    assert flags(tmp_path, "71")[-1] == NO_TIME
+    who = report_of(tmp_path / "out", "71")["person"]["name"]
+    line = NO_TIME.format("1 of 1 students", f"71 ({who})" if who else "71")
+    page = tmp_path / "out" / "index.html"
+    # Canvas says who is late, so that everybody else is not.
+    assert (f"! {line}\n" in said.out, line in page.read_text()) == (layout != "canvas",) * 2
+    assert [flag for flag in flags(tmp_path, "71") if "lateness" in flag] == []
     (strict / "reference" / "course.toml").write_text(COURSE)  # lateness costs nothing
     cli("regrade", "--in", tmp_path / "out", "--course", strict, "--publish")
-    assert NO_TIME not in flags(tmp_path, "71")
+    assert line not in page.read_text()

@@ -161,6 +161,7 @@ def test_what_a_course_says_is_read() -> None:
     )
     assert policy == Policy(
         due=DUE,
+        zone=timezone(timedelta(hours=1)),
         grace=timedelta(minutes=15),
         per_day=10,
         floor=50,
@@ -179,7 +180,16 @@ WHEN = "show.tests: expected one of always, after_due, never"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("due = 2026-10-30T12:00:00", f"{ZONED} with a timezone"),
+        (
+            "due = 2026-10-30T12:00:00",
+            'due: in which time zone? Add such as zone = "',
+        ),
+        ('zone = "Europe/Berlin "', "zone: `Europe/Berlin ` is no time zone; such as"),
+        ('zone = "../passwd"', "zone: `../passwd` is no time zone; such as"),
+        (
+            'zone = "Europe/Berlin"\ndue = 2026-10-27T12:00:00+02:00',
+            "due has the offset +02:00, but Europe/Berlin has +01:00 then; leave it out",
+        ),
         ("due = 2026-10-30", f"{ZONED}, got `date`"),
         ('due = "tomorrow"', f"{ZONED}, got text"),
         ('due = "2026-10-30T12:00:00Z"', f"{ZONED}, got text"),

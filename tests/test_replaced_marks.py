@@ -85,11 +85,11 @@ def test_taking_the_roster_away_goes_through_the_gate(
 def test_another_roster_that_changes_a_mark_is_listed_first(
     cli: Cli, instant: Instant, place: Path, pair: Path
 ) -> None:
-    run(cli, place, pair, "--roster", roster(place, LATE))
-    said = run(cli, place, pair, "--roster", roster(place, EXTENDED))
-    assert (said.code, "s001 (One): 6 → 8 of 10 points" in said.err) == (2, True)
+    run(cli, place, pair, "--roster", roster(place, EXTENDED))
+    said = run(cli, place, pair, "--roster", roster(place, LATE))
+    assert (said.code, "s001 (One): 8 → 6 of 10 points" in said.err) == (2, True)
     run(cli, place, pair)  # the roster that was refused is not remembered
-    assert marks(place / "out")["s001"] == "6"
+    assert marks(place / "out")["s001"] == "8"
 
 
 def test_one_more_attempt_hides_no_change_of_the_one_that_counts(

@@ -112,6 +112,80 @@ def test_a_workbook_is_no_roster(cli: Cli, tmp_path: Path) -> None:
 # --- who is on the roster -------------------------------------------------------------------------
 
 
+SEVERAL = "fits several lines of the roster, so none was used"
+SIX = "id,name,login,email\n906,Student Six,s6,s006@school.example\n"
+
+
+@pytest.mark.parametrize(
+    "folder", ["906", "s6", "s006@school.example", "Student Six", "Six, Student", "student_six"]
+)
+def test_a_folder_may_have_any_name_that_the_roster_knows(
+    folder: str, cli: Cli, instant: Instant, tmp_path: Path, zeros: Path
+) -> None:
+    hand_in(tmp_path / "class", {f"{folder}/scale.py": "# 6 points", "907/scale.py": ""})
+    said = batch(cli, tmp_path, zeros, roster=f"{SIX}907,Student Seven,s7,\n")
+    assert "on no line of the roster" not in said.err
+    found = lines(tmp_path)
+    assert set(found) == {folder, "907"}  # nobody is missing
+    assert (found[folder]["points"], found[folder]["name"]) == ("6", "Student Six")
+    page = (tmp_path / "out" / "reports" / f"{folder}.html").read_text()
+    assert "Student Six" in page
+    gradebook = "Student,ID,SIS Login ID,Attention (1)\nPoints Possible,,,8\n"
+    gradebook += '"Six, Student",906,other,\n"Seven, Student",907,s7,\n'
+    (tmp_path / "book.csv").write_text(gradebook)
+    export = ("export", "canvas", tmp_path / "book.csv", "--in", tmp_path / "out")
+    assert cli(*export, "--course", zeros).code == 0
+    made = (tmp_path / "out" / "book-graded.csv").read_text()
+    assert made == gradebook.replace("other,", "other,6").replace("s7,", "s7,8")
+
+
+@pytest.mark.parametrize(("folder", "listed"), [("12345", "0012345"), ("0012345", "12345")])
+def test_a_number_that_lost_its_zeros_is_found_and_said(
+    folder: str, listed: str, cli: Cli, instant: Instant, tmp_path: Path, zeros: Path
+) -> None:
+    hand_in(tmp_path / "class", {f"{folder}/scale.py": "# 6 points", "s002/scale.py": ""})
+    said = batch(cli, tmp_path, zeros, roster=f"id,name\n{listed},Student One\ns002,\n")
+    says = f"1 found by a number without the 0 at its start: {folder} (Student One) is {listed}\n"
+    assert says in said.err
+    found = lines(tmp_path)
+    assert (list(found), found[folder]["points"]) == ([folder, "s002"], "6")
+    # Excel dropped the zeros of one of the files; the gradebook has them.
+    gradebook = "Student,ID,SIS User ID,Attention (1)\nPoints Possible,,,8\n"
+    gradebook += '"One, S",71,0012345,\n"Two, S",72,s002,\n'
+    (tmp_path / "book.csv").write_text(gradebook)
+    export = ("export", "canvas", tmp_path / "book.csv", "--in", tmp_path / "out")
+    assert cli(*export, "--course", zeros).code == 0
+    made = (tmp_path / "out" / "book-graded.csv").read_text()
+    assert made == gradebook.replace("0012345,", "0012345,6").replace("s002,", "s002,8")
+
+
+def test_a_hand_in_that_fits_two_lines_is_asked_and_gives_nobody_0(
+    cli: Cli, instant: Instant, tmp_path: Path, zeros: Path
+) -> None:
+    hand_in(tmp_path / "class", {"Same Name/scale.py": "# 6 points", "s003/scale.py": ""})
+    listed = "id,name\ns001,Same Name\ns002,Same Name\ns003,Three\ns004,Four\n"
+    said = batch(cli, tmp_path, zeros, roster=listed)
+    assert f"Same Name {SEVERAL}: line 2 (s001); line 3 (s002)" in said.err
+    asked = "a hand-in that was not used fits the line of the roster: s001 (Same Name); s002 (Same"
+    assert asked in said.out
+    assert asked in (tmp_path / "out" / "index.html").read_text()
+    found = lines(tmp_path)
+    points = {name: (line["state"], line["points"]) for name, line in found.items()}
+    assert points == {
+        "Same Name": ("to fix", "6"),
+        "s001": ("missing", ""),
+        "s002": ("missing", ""),
+        "s003": ("passed", "8"),
+        "s004": ("missing", "0"),
+    }
+    why = "may have handed in, because a hand-in that was not used fits this line of the roster"
+    assert [found[name]["flags"] for name in ("s001", "s004")] == [why, ""]
+    # Once the folder says who it is, the other one has handed in nothing.
+    (tmp_path / "class" / "Same Name").rename(tmp_path / "class" / "s002")
+    batch(cli, tmp_path, zeros, "--replace")
+    assert [lines(tmp_path)[name]["points"] for name in ("s001", "s002")] == ["0", "6"]
+
+
 @pytest.mark.slow
 def test_submissions_on_no_roster_are_said_and_flagged(
     cli: Cli, instant: Instant, tmp_path: Path
@@ -139,7 +213,8 @@ def test_two_lines_of_one_name_are_said_and_flagged(
     assert said.err.count(f"{says}: line 2 (1); line 3 (2)") == 1
     for student in ("71", "72"):
         # Students read it, and are told nothing of one another.
-        assert flags(tmp_path, student) == ["on no line of the roster", says]
+        assert flags(tmp_path, student) == [SEVERAL, says]
+        assert f"{student} (Same Name) {SEVERAL}: line 2 (1); line 3 (2)" in said.err
     assert flags(tmp_path, "73") == []
 
 

@@ -46,7 +46,6 @@ late.per_day = 25
 weights = {{ scale = 1.5, shift = 2 }}
 """
 MOST = f"{1.5 * 8:g}"  # `shift` is extra credit
-NO_TIME = "no time of submission is known, so lateness was not counted"
 ONE_DAY = "late, and the platform does not say by how much: counted as one day"
 NEARLY_FITS = "{} was used for scale because its name nearly fits; needs review"
 NOT_LATER = "other files, and nothing says that they were handed in later"
@@ -155,13 +154,12 @@ def check_marks(term: Term, points: Points) -> None:
 
 
 def check_flags(term: Term) -> None:
-    """Check what needs review: a name that nearly fits, and times that nobody knows."""
-    unknown = [] if term.layout.has_times else [NO_TIME]
+    """Check what needs review: a name that nearly fits, and a delay that nobody knows."""
     assert {student: term.report(student)["flags"] for student in HANDING_IN} == {
-        PROMPT: unknown,
+        PROMPT: [],
         LATE: [] if LATE in term.layout.timed or term.layout.has_times else [ONE_DAY],
         EXTENDED: [],
-        NEAR: [NEARLY_FITS.format(term.layout.near), *unknown],
+        NEAR: [NEARLY_FITS.format(term.layout.near)],
     }
 
 
@@ -253,7 +251,7 @@ def check_export(term: Term, final: Points) -> None:
     target = ["csv"] if layout.gradebook is CSV else [layout.name, gradebook(term)]
     term.ask("export", *target, "-o", made)
     near = NEARLY_FITS.format(layout.near)
-    prompt, near = f',"{NO_TIME}"', f',"{near}; {NO_TIME}"'  # without times
+    prompt, near = ",", f",{near}"  # without times
     if layout.has_times:
         prompt = "2026-11-06T20:00:00+01:00,"
         near = f"2026-11-07T20:00:00+01:00,{NEARLY_FITS.format(layout.near)}"

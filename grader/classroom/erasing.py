@@ -33,6 +33,7 @@ from grader.classroom.publishing import (
 from grader.classroom.roster import Roster
 from grader.classroom.standings import Standings
 from grader.classroom.stored.history import HistoryRow
+from grader.classroom.stored.settings import FREE_DAYS_USED
 from grader.report import Person
 from grader.reports.platforms.grades import BOM, cell
 from grader.submissions.layouts import Attempt
@@ -127,7 +128,10 @@ def _is_of(mark: str, student: str) -> bool:
 
 def _strike(ledger: Ledger, student: str, person: Person) -> int:
     """Strike a student off the roster and the groups; return from how many lines."""
+    used = ledger.get(FREE_DAYS_USED) or {}
     count = 0
+    if used.pop(student, None) is not None:
+        ledger.put(FREE_DAYS_USED, used)
     for key in (ROSTER, GROUPS):
         kept = Roster.from_setting(ledger.get(key))
         own = rows_of(kept, student, person)

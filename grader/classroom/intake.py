@@ -48,6 +48,8 @@ READERS = 2  # attempts that are read at the same time; more make the order of w
 # number, which is more than one of them can take.
 SLOW, MOST_SLOW, MOST_SLOW_GRADED = 2.0, 30.0, 120.0
 TOO_SLOW = "not read, because earlier attempts took too long to read; hand in plain files"
+SEVERAL = "fits several lines of the roster, so none was used"
+MAY_HAVE = "may have handed in, because a hand-in that was not used fits this line of the roster"
 ROSTER, GROUPS = "roster", "groups"  # the settings with the lists of the class
 Which = Literal["latest", "best", "first", "all"]
 
@@ -234,9 +236,13 @@ def open_intake(request: IntakeRequest, course: Course, out: Path | None) -> Ite
     if out is not None and out.absolute() == request.submissions.absolute():
         raise RequestError(f"{out} holds the submissions", "--out another-folder")
     zone = course.policy.zone
-    roster = read_roster(request.roster, zone) if request.roster else request.kept.roster
+    roster = request.kept.roster
+    if request.roster:
+        read = read_roster(request.roster, zone)
+        roster = replace(read, rows=tuple(row.doubted(course.policy.due) for row in read.rows))
     chosen = read_groups(request.groups, zone) if request.groups else request.kept.groups
     groups = chosen if chosen.rows else groups_of(roster)
+    timed = replace(roster, rows=tuple(row.with_extra(course.policy) for row in roster.rows))
     unopened: list[LeftOut] = []
     notes: dict[Path, tuple[str, ...]] = {}
     with (
@@ -244,7 +250,7 @@ def open_intake(request: IntakeRequest, course: Course, out: Path | None) -> Ite
         open_submissions(request.submissions, unopened, notes) as folder,
     ):
         found = find_attempts(folder, course, request.layout, out, notes)
-        members = find_members(found.attempts, roster)
+        members = find_members(found.attempts, timed)
         shared = share(members, groups, chosen=bool(chosen.rows))
         check_roster(shared, roster)
         here = [one for one in shared.members if _is_in_shard(one.student, request.shard)]
@@ -272,23 +278,37 @@ def open_intake(request: IntakeRequest, course: Course, out: Path | None) -> Ite
 def check_roster(shared: Shared, roster: Roster) -> None:
     """Flag, and name for the console, whom the roster does not tell apart or does not know."""
     handed_in = [member for member in shared.members if member.attempts]
-    unknown = []
+    taken = {member.row.student for member in handed_in if member.row}
+    unknown, renumbered = [], []
     for member in handed_in:
-        why = member.claims
-        if member.row is None and not why and roster.matching(member.attempts[-1]):
-            why = "fits several lines of the roster, so none was used"
+        fitting = [] if member.row else roster.matching(member.attempts[-1])
+        why = member.claims or (SEVERAL if fitting else "")
         if why:
-            shared.said.append(f"{member.who} {why}")
+            lines = "" if member.claims else f": {_lines_of(fitting)}"
+            shared.said.append(f"{member.who} {why}{lines}")
             shared.flags[member.student].append(why)
         elif member.row is None and roster.rows:
             unknown.append(member.who)
             shared.flags[member.student].append("on no line of the roster")
-        elif member.row and member.row.unread:
-            shared.said.append(f"{member.who}: {member.row.unread}")
-            shared.flags[member.student].append(member.row.unread)
+        elif member.row:
+            if number := member.row.number_of(member.attempts[-1]):
+                renumbered.append(f"{member.who} is {number}")
+            if member.row.unread:
+                shared.said.append(f"{member.who}: {member.row.unread}")
+                shared.flags[member.student].append(member.row.unread)
+        for row in fitting:  # who may have handed in gets no points for handing in nothing
+            if row.student not in taken:
+                shared.flags[row.student] = [MAY_HAVE]
         _check_name(member, roster, shared)
     if unknown:
         shared.said.append(f"{len(unknown)} on no line of the roster: {folded(unknown)}")
+    if renumbered:
+        found = f"{len(renumbered)} found by a number without the 0 at its start"
+        shared.said.append(f"{found}: {folded(renumbered, MAX_NAMED)}")
+
+
+def _lines_of(rows: Sequence[RosterRow]) -> str:
+    return folded([f"line {row.line} ({row.student})" for row in rows], MAX_NAMED)
 
 
 def _check_name(member: Member, roster: Roster, shared: Shared) -> None:
@@ -297,10 +317,9 @@ def _check_name(member: Member, roster: Roster, shared: Shared) -> None:
     Students read their flags, so only the console names the others of this name.
     """
     if rows := roster.namesakes(member.person.name):
-        lines = folded([f"line {row.line} ({row.student})" for row in rows], MAX_NAMED)
         flag = f"the roster has the name {member.person.name} more than once"
         shared.flags[member.student].append(flag)
-        says = f"{flag}: {lines}"
+        says = f"{flag}: {_lines_of(rows)}"
         if says not in shared.said:
             shared.said.append(says)
 

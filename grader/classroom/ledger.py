@@ -86,7 +86,8 @@ class Ledger(HandedIn, Results, ClassMarks, History, Erasure):
             f"SELECT student, fingerprint FROM published {PRESENT} ORDER BY student"
         ).fetchall()
         damaged = [(student, self.damage(student)) for student in self.damaged_students()]
-        known = repr((marks, self.missing(), damaged))
+        missing = [(*row, self.flags(row[0])) for row in self.missing()]
+        known = repr((marks, missing, damaged))
         return hashlib.sha256(known.encode("utf-8", "replace")).hexdigest()
 
     def check_all(self) -> None:

@@ -284,7 +284,8 @@ class Publisher:
 
             write_csv(grades, course.names, self.standings.with_missing(reports()))
         missing = dict(self.standings.ledger.missing())
-        return tally.summary(course.title, missing, similarity.groups())
+        summary = tally.summary(course.title, missing, similarity.groups())
+        return replace(summary, remarks=self.standings.remarks)
 
 
 def _discard(drafts: Iterable[Draft]) -> None:

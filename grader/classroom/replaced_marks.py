@@ -52,7 +52,8 @@ def _replaced(standings: Standings, student: str, old: Sequence[AttemptRow], rul
         if taken := _taken_away(old, new):
             return taken
         if _counted_before(standings, student, old, new):
-            return _changed_mark(standings, student, rules)
+            why = _changed_mark(standings, student, rules)
+            return "" if why and _is_extended(standings, student, old, new) else why
     return ""
 
 
@@ -77,6 +78,20 @@ def _taken_away(old: Sequence[AttemptRow], new: Sequence[AttemptRow]) -> str:
         if now.hash != row.hash and not _is_later(now, row):
             return "other files, and nothing says that they were handed in later"
     return ""
+
+
+def _is_extended(
+    standings: Standings, student: str, old: Sequence[AttemptRow], new: Sequence[AttemptRow]
+) -> bool:
+    """Whether a mark only rises, because its student has more time now: a teacher has said so."""
+    published, standing = standings.ledger.published(student), standings.standing(student)
+    if published is None or standing is None or standing.report.counted < published.points:
+        return False
+    before = {row.number: row.due or standings.course.policy.due for row in old}
+    return all(
+        row.due is not None and (due := before.get(row.number)) is not None and due < row.due
+        for row in new
+    )
 
 
 def _is_later(now: AttemptRow, before: AttemptRow) -> bool:

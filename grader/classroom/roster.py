@@ -7,7 +7,7 @@ import functools
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
@@ -23,6 +23,8 @@ from grader.classroom.times import (
     has_twelve_hours,
     read_time,
 )
+from grader.course.policy import Policy
+from grader.course.zones import change_of_clock, offset
 from grader.errors import RequestError
 from grader.report import Person
 from grader.submissions.layouts import Attempt
@@ -46,6 +48,7 @@ COLUMNS = {
     "section": "section, sections, group, groups, gruppe, groupe, grupo, gruppo, groep, grupa",
     "group": "group, groups, team",
     "due": "due, due at, due date, extension, extended due, extended due date",
+    "extra": "extra time, time extension",
     "submitted": "submitted, submitted at, submission time",
     "status": "status, statut, estado, stato",
     "modified": "last modified (submission), zuletzt geändert (abgabe), "
@@ -56,7 +59,7 @@ COLUMNS = {
 }
 IDENTIFYING = ("id", "login", "email", "number", "name")
 # What a worksheet of Moodle has no column for; whatever has one is a teacher's own roster.
-OWN_COLUMNS = ("login", "due", "submitted")
+OWN_COLUMNS = ("login", "due", "extra", "submitted")
 MOODLES_FEWEST = 6  # columns of a worksheet
 # Moodle writes an id as "Participant 12", in the language of the teacher.
 PARTICIPANT = re.compile(
@@ -66,6 +69,8 @@ PARTICIPANT = re.compile(
 )
 NO_TIME = ("", "-", "–", "—")
 YEAR = re.compile(r"\b20[0-9]{2}\b")
+EXTRA = re.compile(r"([0-9]+(?:[.,][0-9]+)?)\s*(%|h|hours?|d|days?|weeks?)", re.IGNORECASE)
+HOURS = {"h": 1, "d": 24, "w": 7 * 24}  # by the first letter of the unit
 EXPECTED = "a roster has a line of column names, such as id,name,email,due"
 
 
@@ -73,8 +78,9 @@ EXPECTED = "a roster has a line of column names, such as id,name,email,due"
 class RosterRow:
     """One student, with their own due date and the time when they handed in, if given.
 
-    `group` is the group that hands in together. `unread` says which time of the platform's cannot
-    be read; the student is not on time because of that.
+    `group` is the group that hands in together. `unread` says which time cannot be read, or only by
+    a clock that may be wrong; nobody is on time because of that. Extra time counts from the due
+    date of the course, in hours or in percent of the time that everybody has.
     """
 
     student: str
@@ -83,6 +89,8 @@ class RosterRow:
     submitted: datetime | None = None
     group: str = ""
     unread: str = ""
+    extra_hours: float = 0.0
+    extra_percent: float = 0.0
     line: int = dataclasses.field(default=0, compare=False)
 
     def is_named_by(self, attempt: Attempt) -> bool:
@@ -90,6 +98,49 @@ class RosterRow:
         one, row = attempt.person, self.person
         pairs = ((one.login, row.login), (one.email, row.email), (one.number, row.number))
         return attempt.student == self.student or any(a == b != "" for a, b in pairs)
+
+    def number_of(self, attempt: Attempt) -> str:
+        """Return the number that an attempt is found by if only a 0 at its start differs, or ""."""
+        ours, theirs = ({one.student, one.person.number} - {""} for one in (self, attempt))
+        digits = {_key("digits", value)[1] for value in theirs} - {""}
+        same = [value for value in sorted(ours - theirs) if _key("digits", value)[1] in digits]
+        return "" if ours & theirs or not same else same[0]
+
+    @property
+    def extra(self) -> str:
+        """The extra time in words; nothing without any."""
+        percent = f"{self.extra_percent:g} %" if self.extra_percent else ""
+        return percent or (f"{self.extra_hours:g} hours" if self.extra_hours else "")
+
+    def with_extra(self, policy: Policy) -> RosterRow:
+        """Return the row with the later of its own due date and the course's with extra time."""
+        if not self.extra:
+            return self
+        extended = policy.extended(self.extra_hours, self.extra_percent)
+        if extended is None:
+            lacks = "`start`" if policy.due else "`due`"
+            raise RequestError(
+                f"line {self.line} of the roster gives {self.extra} of extra time, and course.toml "
+                f"has no {lacks} to count from",
+                f"add {lacks}, such as {lacks.strip('`')} = 2026-10-06T08:00:00",
+            )
+        return dataclasses.replace(self, due=max(extended, self.due or extended))
+
+    def doubted(self, course_due: datetime | None) -> RosterRow:
+        """Return the row, with a remark if a time without a zone is read by the wrong clock.
+
+        That is a time in the fixed offset of the course's due date, after the clocks change.
+        """
+        for time in (self.due, self.submitted):
+            if time is None or course_due is None or time.tzinfo is not course_due.tzinfo:
+                continue
+            if name := change_of_clock(course_due, time):
+                says = (
+                    f"a time in the roster was read with the offset {offset(time)} of `due`, but "
+                    f'clocks change before it; in course.toml, write such as zone = "{name}"'
+                )
+                return dataclasses.replace(self, unread=self.unread or says)
+        return self
 
 
 @dataclass(frozen=True)
@@ -119,23 +170,16 @@ class Roster:
     def matching(self, attempt: Attempt) -> list[RosterRow]:
         """Return the rows that match an attempt by id, login, email or number, else by name.
 
-        Several rows match if the attempt has the id of one student and the email of another, say.
+        Several rows match if the attempt has the id of one student and the email of another, say,
+        or a name that two students share.
         """
-        person, student = attempt.person, attempt.student
-        known = [("id", student), ("login", person.login), ("email", person.email)]
-        matches = self._matches([*known, ("number", person.number)])
-        if not matches and not person.name:
-            # No platform names the student, so the submission's name can be any of these.
-            matches = self._matches([("login", student), ("email", student), ("number", student)])
-        return matches or self._matches([("name", person.name)])
-
-    def _matches(self, known: Iterable[tuple[str, str]]) -> list[RosterRow]:
-        """Return the rows with one of the known values; a value in several rows matches none."""
-        matches: dict[str, RosterRow] = {}
-        for field, value in known:
-            found = self._index.get(_key(field, value), []) if value else []
-            matches |= {row.student: row for row in found if len(found) == 1}
-        return list(matches.values())
+        several: list[RosterRow] = []
+        for known in _ways_to_know(attempt):
+            found = [self._index.get(_key(field, value), []) for field, value in known]
+            if clear := {rows[0].student: rows[0] for rows in found if len(rows) == 1}:
+                return list(clear.values())
+            several = several or [row for rows in found for row in rows]
+        return several
 
     def missing(self, found: Iterable[RosterRow]) -> list[RosterRow]:
         """Return the rows that are not among `found`."""
@@ -151,9 +195,12 @@ class Roster:
     def _index(self) -> Mapping[tuple[str, str], list[RosterRow]]:
         index: dict[tuple[str, str], list[RosterRow]] = defaultdict(list)
         for row in self.rows:
-            for field in IDENTIFYING:
-                value = row.student if field == "id" else getattr(row.person, field)
-                if (key := _key(field, value))[1]:
+            person = row.person
+            named = [("id", row.student), ("login", person.login), ("email", person.email)]
+            named += [("number", person.number), ("name", person.name), ("words", person.name)]
+            numbers = [("digits of id", row.student), ("digits of number", person.number)]
+            for field, value in (*named, *numbers):
+                if (key := _key(field, value))[1] and row not in index[key]:
                     index[key].append(row)
         return index
 
@@ -161,12 +208,37 @@ class Roster:
 NO_ROSTER = Roster()
 
 
+Known = list[tuple[str, str]]  # values that may be in a row, each with its field
+
+
+def _ways_to_know(attempt: Attempt) -> Iterator[Known]:
+    """Yield the values that an attempt can be found by, the surest first."""
+    person, student = attempt.person, attempt.student
+    ids = [("id", student), ("login", person.login), ("email", person.email)]
+    yield [*ids, ("number", person.number)]
+    if not person.name:
+        # No platform names the student, so the submission's name can be any of these.
+        yield [("login", student), ("email", student), ("number", student)]
+    numbers = [("digits of id", student), ("digits of number", person.number)]
+    yield numbers if person.name else [*numbers, ("digits of number", student)]
+    name = person.name or student
+    yield [("name", name)]
+    yield [("words", name)]
+
+
 def _key(field: str, value: str) -> tuple[str, str]:
     """Return a value for comparison; Canvas writes names in lower case, with letters only.
 
     An accent may be a letter's own or stand behind it, as on a Mac; vowel signs are letters, too.
+    The `words` of a name may be in any order. Of the `digits` of a number, a spreadsheet drops
+    every 0 at the start.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", value).casefold())
+    if field.startswith("digits"):
+        return field, folded.lstrip("0") if folded.isdecimal() else ""
+    if field == "words":
+        parts = "".join(sign if _is_letter(sign) else " " for sign in folded).split()
+        return field, " ".join(sorted(parts))
     return field, "".join(filter(_is_letter, folded)) if field == "name" else folded
 
 
@@ -299,14 +371,27 @@ class _RowReader:
         unread = ""
         if due is None and self._zone is not None:
             due, unread = self._extension(line, values["status"], self._zone)
-        zone = due.tzinfo if due else self._zone
+        zone = self._zone or (due.tzinfo if due else None)
         submitted = self._time(line, "submitted", values["submitted"], zone)
         if submitted is None and zone is not None:  # without any due date nobody is late
             submitted, why = self._modified(line, values["modified"], zone)
             unread = unread or why
         fields = ("name", "email", "login", "number", "section")
         person = Person(**{name: values[name] for name in fields})
-        return RosterRow(student, person, due, submitted, values["group"], unread, line)
+        extra = self._extra(line, values["extra"])
+        return RosterRow(student, person, due, submitted, values["group"], unread, *extra, line)
+
+    def _extra(self, line: int, text: str) -> tuple[float, float]:
+        """Return extra time in hours and in percent, one of which is 0."""
+        found = EXTRA.fullmatch(text)
+        if text and not found:
+            raise RequestError(
+                f"{self._path}:{line}: extra time is `{text}`",
+                "write it as 24 hours, 2 days or 25 %",
+            )
+        number = float(found[1].replace(",", ".")) if found else 0.0
+        unit = found[2][0].casefold() if found else "%"
+        return (0.0, number) if unit == "%" else (HOURS[unit] * number, 0.0)
 
     def _time(self, line: int, name: str, text: str, zone: tzinfo | None) -> datetime | None:
         if not text:

@@ -12,7 +12,7 @@ from grader.course.policy import Policy
 RULES = "rules"  # the setting with the parts of the rules under which marks were published
 SOMETHING = "the course, its rules or the grader"
 MAX_NAMED = 4  # parts in a sentence
-NO_RULE = {"show", "missing"}  # of a policy; they decide no submission's mark
+NO_RULE = {"show", "missing", "zone", "start"}  # of a policy; they decide no submission's mark
 POLICY = {
     "due": "the due date",
     "grace": "the grace period",
@@ -21,6 +21,7 @@ POLICY = {
     "floor": "what late work keeps at least",
     "weights": "the weights",
     "extra_credit": "what is extra credit",
+    "budget": "the late days that are free",
     "carry_forward": "whether a mistake is charged once",
 }
 
@@ -28,7 +29,8 @@ POLICY = {
 def rules_of(course: Course, attempt: str, versions: str) -> str:
     """Return a hash over everything that decides the mark of a submission, except the seed."""
     counting = dataclasses.replace(course.policy, show={})  # what students may see decides no mark
-    rules = repr((course.hash, counting, attempt, versions))
+    budget = [course.policy.budget] if course.policy.budget else []  # as for classes before it
+    rules = repr((course.hash, counting, attempt, versions, *budget))
     return hashlib.sha256(rules.encode()).hexdigest()[:16]
 
 

@@ -6,16 +6,18 @@ import hashlib
 import heapq
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
-from grader.classroom.intake import Which, remembered_in
+from grader.classroom.intake import ROSTER, Which, remembered_in
 from grader.classroom.ledger import Ledger
+from grader.classroom.roster import Roster, RosterRow
 from grader.classroom.rules import RULES, changed_parts, parts_of, rules_of
 from grader.classroom.stored.marks import FINAL, PublishedMark
 from grader.classroom.stored.results import ResultKey, StoredResult
+from grader.classroom.stored.settings import FREE_DAYS_USED
 from grader.classroom.stored.submissions import AttemptRow
 from grader.classroom.workers.messages import decode_result
 from grader.course.course import Course
@@ -26,15 +28,16 @@ from grader.grading.reporter import Reporter, not_run, problem_of, versions
 from grader.grading.seeds import public_seed, secret_from
 from grader.report import Adjustment, ExerciseResult, Outcome, Report
 from grader.reports.platforms.grades import NothingHandedIn
-from grader.submissions.notes import as_reason, needs_review
+from grader.submissions.layouts import Attempt
+from grader.submissions.notes import as_reason, folded, needs_review
 from grader.submissions.submission import Submission
 
 ASSUMED_DELAY = 1.0  # days, if something is late and the platform does not say by how much
 UNKNOWN_EXTENSION = (
     "late with an extension, and the platform does not say by how much: nothing was taken off"
 )
-NO_TIME = "no time of submission is known, so lateness was not counted"
 UNKNOWN_DELAY = "late, and the platform does not say by how much: counted as one day"
+MAX_NAMED = 5  # students in a sentence
 LATER = "later"  # the setting with the exercises that are left for a later run
 NOT_YET = "left for later, and not graded yet"
 MISSING = re.compile(r"No module named '([^']+)'")
@@ -60,11 +63,16 @@ class Standing:
 
 @dataclass(frozen=True)
 class Standings:
-    """The standings of all students in a ledger, for a course and the secret of a class."""
+    """The standings of all students in a ledger, for a course and the secret of a class.
+
+    `free_days` are the free late days that students have used elsewhere, if the ledger does not
+    know them yet.
+    """
 
     course: Course
     ledger: Ledger
     secret: bytes
+    free_days: Mapping[str, float] | None = None
 
     @cached_property
     def seed(self) -> int:
@@ -90,6 +98,27 @@ class Standings:
     def later(self) -> frozenset[str]:
         """The exercises that are left for a later run: the others make reports until then."""
         return frozenset((self.ledger.get(LATER) or "").split())
+
+    @cached_property
+    def _roster(self) -> Roster:
+        return Roster.from_setting(self.ledger.get(ROSTER))
+
+    @cached_property
+    def free_days_used(self) -> Mapping[str, float]:
+        """The free late days that each student has used in other assignments."""
+        stored: Mapping[str, float] = self.ledger.get(FREE_DAYS_USED) or {}
+        return stored if self.free_days is None else self.free_days
+
+    def listed(self, row: AttemptRow) -> RosterRow | None:
+        """Return the line of the roster on which an attempt's student is."""
+        return self._roster.find(Attempt(row.student, (), person=row.person))
+
+    def with_extra(self, row: AttemptRow) -> AttemptRow:
+        """Return an attempt with extra time counted from the due date that the course has now."""
+        listed = self.listed(row)
+        if listed is None or not listed.extra:
+            return row
+        return replace(row, due=listed.with_extra(self.course.policy).due)
 
     @cached_property
     def which(self) -> Which:
@@ -178,16 +207,37 @@ class Standings:
             elif student in damaged or student in ledger.review.reasons:
                 yield self._report_of_damage(student), {}
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be said of the class as a whole, rather than of each student."""
+        unknown = self.ledger.without_time() if self.course.policy.costs_lateness else []
+        doubtful = [one.submission for one in self.missing() if one.flags]
+        of = f"{len(unknown)} of {len(self.ledger.students())} students"
+        says = {
+            f"no time of submission is known for {of}, so their lateness was not counted": unknown,
+            "no points for handing in nothing, because a hand-in that was not used fits the line "
+            "of the roster": doubtful,
+        }
+        return tuple(f"{why}: {self._list_names(who)}" for why, who in says.items() if who)
+
+    def _list_names(self, students: Sequence[str]) -> str:
+        return folded([self.ledger.named(student) for student in students], MAX_NAMED)
+
     def missing(self) -> list[NothingHandedIn]:
-        """Return the students of the roster who handed in nothing, in order."""
+        """Return the students of the roster who handed in nothing, in order.
+
+        One whose line may be that of a hand-in gets no points for that.
+        """
         policy, handed_in = self.course.policy, set(self.ledger.students())
         nothing = [not_run(exercise, "") for exercise in self.course.exercises]
         most = policy.mark(nothing, 0.0).max_points
-        return [
-            NothingHandedIn(student, person, policy.missing, most)
-            for student, person in sorted(self.ledger.missing(), key=lambda row: row[0])
-            if student not in handed_in
-        ]
+        found = []
+        for student, person in sorted(self.ledger.missing(), key=lambda row: row[0]):
+            if student not in handed_in:
+                flags = self.ledger.flags(student)
+                points = None if flags else policy.missing
+                found.append(NothingHandedIn(student, person, points, most, flags))
+        return found
 
     def with_missing(self, reports: Iterable[Report]) -> Iterator[Report | NothingHandedIn]:
         """Yield the reports, which are in order, and those who handed in nothing among them."""
@@ -206,7 +256,8 @@ class Standings:
         flags = self.ledger.flags(student)
         digest = hashlib.sha256(self._context.encode())
         graded = []
-        for row in self.ledger.attempts(student):
+        free = max(0.0, self.course.policy.budget - self.free_days_used.get(student, 0.0))
+        for row in map(self.with_extra, self.ledger.attempts(student)):
             known = self._known(row)
             submission = self.ledger.submission(row)
             if self._ungraded(submission, known):
@@ -214,9 +265,10 @@ class Standings:
             for stored in known.values():
                 digest.update(stored.result)
             past_due = is_past_due(self.course.policy, own=row.due)
-            about = repr((row, adjustments, flags, self.ledger.damage(student), past_due))
+            budget = [free] if self.course.policy.budget else []
+            about = repr((row, adjustments, flags, self.ledger.damage(student), past_due, *budget))
             digest.update(about.encode("utf-8", "backslashreplace"))
-            report = self._report(row, submission, known, adjustments)
+            report = self._report(row, submission, known, adjustments, free)
             digest.update(_named_in(report).encode("utf-8", "backslashreplace"))
             graded.append((report, submission))
         if not graded:
@@ -238,6 +290,7 @@ class Standings:
         submission: Submission,
         known: Known,
         adjustments: Mapping[str, Adjustment],
+        free: float,
     ) -> Report:
         policy = self.course.policy
         adjusted = [
@@ -248,10 +301,8 @@ class Standings:
             for result in _results(self.course, submission, known)
         ]
         days, vague = policy.days_late(row.submitted, row.due), ""
-        if row.submitted is None and policy.costs_lateness:
-            vague = NO_TIME
-            if row.late:
-                vague = UNKNOWN_EXTENSION if row.due else UNKNOWN_DELAY
+        if row.submitted is None and row.late and policy.costs_lateness:
+            vague = UNKNOWN_EXTENSION if row.due else UNKNOWN_DELAY
         under = [stored.confinement for stored in known.values() if stored.confinement]
         confinement = [layer for layer in (under or [()])[0] if all(layer in k for k in under)]
         report = self._reporter.report(submission, adjusted, self.seed, confinement)
@@ -271,6 +322,7 @@ class Standings:
                 adjusted,
                 ASSUMED_DELAY if vague == UNKNOWN_DELAY else days,
                 adjustments.get(FINAL),
+                free,
             ),
         )
 

@@ -27,6 +27,7 @@ from grader.reports.summary import (
 
 FEWEST = 5  # students; a correlation among fewer means nothing
 BINS = 10  # of the histogram
+MAX_CASES = 2  # that are named of a check
 _NOT_GRADED: tuple[State, ...] = ("not graded",)
 
 
@@ -191,9 +192,13 @@ class _TestTally:
         self._head = test.name, test.sentence, test.max_points
         self._outcomes: Counter[Verdict] = Counter()
         self._pairs: Counter[tuple[int, int]] = Counter()
+        self._cases: Counter[str] = Counter()
+        self._alone = 0
 
-    def add(self, test: Outcome, total: int) -> None:
+    def add(self, test: Outcome, total: int, *, alone: bool) -> None:
         self._outcomes[test.outcome] += 1
+        self._cases.update(case.sentence for case in test.wrong)
+        self._alone += alone
         if test.outcome in ("passed", "failed"):
             self._pairs[test.outcome == "passed", total - test.points] += 1
 
@@ -201,7 +206,9 @@ class _TestTally:
         verdicts: tuple[Verdict, ...] = ("passed", "failed", "skipped", "error")
         passed, failed, skipped, errors = (self._outcomes[verdict] for verdict in verdicts)
         correlation = _correlation(self._pairs)
-        return TestSummary(*self._head, passed, failed, skipped, errors, correlation)
+        cases = tuple(self._cases.most_common(MAX_CASES))
+        counts = passed, failed, skipped, errors
+        return TestSummary(*self._head, *counts, correlation, self._alone, cases)
 
 
 class _ExerciseTally:
@@ -215,6 +222,8 @@ class _ExerciseTally:
         self._states: Counter[State] = Counter()
         self._pairs: Counter[tuple[int, int]] = Counter()
         self._points = self._unknown = 0
+        self._lost: Counter[State] = Counter()
+        self._failed: Counter[int] = Counter()
         self._tests: dict[str, _TestTally] = {}
 
     def add(self, result: ExerciseResult, total: int) -> None:
@@ -222,10 +231,14 @@ class _ExerciseTally:
         self._points += result.points
         self._pairs[result.points, total - result.points] += 1
         self._unknown += result.diagnosis is not None and not result.diagnosis.faults
+        self._lost[result.state] += result.max_points - result.points
+        failed = [test for test in result.tests if test.outcome == "failed"]
+        if result.state == "to fix":  # what was not begun fails every check, and says nothing
+            self._failed[len(failed)] += 1
         for test in result.tests:
             if test.name not in self._tests:
                 self._tests[test.name] = _TestTally(test)
-            self._tests[test.name].add(test, total)
+            self._tests[test.name].add(test, total, alone=failed == [test])
 
     def summary(self) -> ExerciseSummary:
         students = self._pairs.total()
@@ -237,4 +250,6 @@ class _ExerciseTally:
             _correlation(self._pairs),
             self._unknown,
             tuple(test.summary() for test in self._tests.values()),
+            {state: lost for state, lost in self._lost.items() if lost},
+            dict(sorted(self._failed.items())),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from grader.reports.figures import amount, change
 
 COLUMNS = ("student", "exercise", "points", "why")
 EXPECTED = "a CSV file with the columns student,exercise,points,why; exercise may be `final`"
+COMMA = re.compile(r"([+-]?[0-9]*),([0-9]{1,2})")  # three digits after it could be thousands
 USAGE = "grader adjust STUDENT EXERCISE ±POINTS --why TEXT, or grader adjust --file CSV"
 
 
@@ -100,8 +102,12 @@ def _request(words: Sequence[str], why: str | None, final: bool) -> Request:
 
 
 def _points(text: str, where: str) -> float:
+    """Return a number of points, with a decimal point or comma and any minus sign."""
+    plain = text.replace("−", "-")
+    if comma := COMMA.fullmatch(plain):
+        plain = f"{comma[1]}.{comma[2]}"
     try:
-        points = float(text)
+        points = float(plain)
     except ValueError:
         points = float("nan")
     if not abs(points) <= MAX_ADJUSTMENT:  # nor is NaN

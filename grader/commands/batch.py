@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, get_args
 
@@ -22,6 +23,7 @@ from grader.classroom.intake import (
     open_intake,
     remembered,
 )
+from grader.classroom.late_budget import free_days_used, remember_earlier, store_used
 from grader.classroom.ledger import Ledger, open_ledger
 from grader.classroom.publishing import DASHBOARD, GRADES, REPORTS, Publisher
 from grader.classroom.replaced_marks import Replacement, published_attempts, replacements
@@ -39,6 +41,7 @@ from grader.commands.graded import (
     echo_review,
     engine_for,
     list_in,
+    seed_in_words,
     verdict_line,
     with_list,
 )
@@ -143,6 +146,14 @@ class ShardType(click.ParamType[tuple[int, int]]):
     metavar="NAME",
     help="Leave this exercise for later, such as one that trains; may be given several times.",
 )
+@click.option(
+    "--earlier",
+    type=FOLDER,
+    multiple=True,
+    metavar="DIR",
+    help="The results of an earlier assignment, whose free late days count against the budget of "
+    "the course; may be given several times. Remembered for the folder in --out.",
+)
 @JOBS
 @click.option("--resume", is_flag=True, help="Continue in DIR with what was handed in then.")
 @CLUSTER
@@ -176,6 +187,7 @@ def batch(
     cluster: str | None,
     only: tuple[str, ...],
     without: tuple[str, ...],
+    earlier: tuple[Path, ...],
     **choices: Any,
 ) -> int:
     """Grade a class: a folder or a zip of submissions, from any platform.
@@ -193,7 +205,8 @@ def batch(
     stops it, the same command continues where it was: nothing is graded twice.
     Other people's code is run confined, or not at all.
     """
-    _refuse_contradictions(submissions, choices, resume=resume, no_roster=no_roster)
+    given = {**choices, "earlier": earlier or None}
+    _refuse_contradictions(submissions, given, resume=resume, no_roster=no_roster)
     place = out if out is None or shard is None else out / shard_folder(*shard)
     course = with_list(course, None if place is None else list_in(place))
     later = _left_for_later(course, only, without)
@@ -229,12 +242,15 @@ def batch(
         standings = Standings(course, ledger, class_secret(ledger, seed) or fresh_secret())
         if request is None:
             standings.refuse_changed_rules()
-        why = "" if request is None else _take_in(intake, request, standings, replaces)
+            why = ""
+        else:
+            on_taken = partial(_count_free_days, ledger, place, earlier)
+            why = _take_in(intake, request, standings, replaces, on_taken)
         ledger.put(SECRET, standings.secret.hex())
         if course.chosen:
             ledger.put(LIST, course.chosen)
         publisher = Publisher(standings, place, why or "graded again")
-        return _grade(publisher, engine, log, quiet)
+        return _grade(publisher, engine, log, quiet, seed)
 
 
 def _left_for_later(course: Course, only: Sequence[str], without: Sequence[str]) -> list[str]:
@@ -255,7 +271,7 @@ def _refuse_contradictions(
     if resume and any(value is not None for value in given):
         raise RequestError(
             "--resume continues with what was handed in then, and takes no other submissions, "
-            "roster, groups, layout or attempt",
+            "roster, groups, layout, attempt or earlier results",
             "grader batch --resume --out DIR, or leave out --resume",
         )
     if no_roster and (choices["roster"] or choices["groups"]):
@@ -273,7 +289,9 @@ def _completed(choices: Mapping[str, Any], kept: Kept, *, no_roster: bool) -> di
     }
 
 
-def _grade(publisher: Publisher, engine: Engine, log: Path | None, quiet: bool) -> int:
+def _grade(
+    publisher: Publisher, engine: Engine, log: Path | None, quiet: bool, seed: int | None
+) -> int:
     standings, out = publisher.standings, publisher.out
     start, worst = time.perf_counter(), 0
     students = len(standings.ledger.students())
@@ -295,7 +313,9 @@ def _grade(publisher: Publisher, engine: Engine, log: Path | None, quiet: bool) 
             raise
     spent = time.perf_counter() - start
     done = f"{display.done} submissions graded in {spent:.1f} seconds"
-    click.echo(f"\n  {done}, seed {standings.seed}")
+    click.echo(f"\n  {done}, {seed_in_words(standings.seed, seed)}")
+    for remark in standings.remarks:
+        click.echo(f"  ! {remark}")
     if standings.later:
         names = ", ".join(name for name in standings.course.names if name in standings.later)
         how = f"grader batch --resume --out {short_path(out)}"
@@ -312,10 +332,17 @@ def _open_log(path: Path) -> IO[str]:
         raise RequestError(f"cannot write {path}: {error.strerror}", "--log FILE") from None
 
 
-def _take_in(intake: Intake, request: IntakeRequest, standings: Standings, replaces: bool) -> str:
+def _take_in(
+    intake: Intake,
+    request: IntakeRequest,
+    standings: Standings,
+    replaces: bool,
+    on_taken: Callable[[], None],
+) -> str:
     """Store what was handed in, all or nothing; return why marks of the same files may change.
 
     Raise `RequestError` if published marks change or go, unless the teacher `replaces` them.
+    `on_taken` is called when everybody is known.
     """
     ledger = standings.ledger
     with progress_bar(len(intake.selected)) as on_student, ledger.writing():
@@ -323,6 +350,7 @@ def _take_in(intake: Intake, request: IntakeRequest, standings: Standings, repla
         before, lists = published_attempts(ledger), [ledger.get(key) for key in (ROSTER, GROUPS)]
         intake.store(ledger, standings.course, on_student)
         _admit_erased(ledger, replaces)
+        on_taken()
         before_due = {"before_due": "yes"} if request.before_due else {}
         ledger.put("request", {"attempt": request.attempt, **before_due})
         why = ""
@@ -340,6 +368,11 @@ def _take_in(intake: Intake, request: IntakeRequest, standings: Standings, repla
         ledger.remember(*(HistoryRow("replaced", each.why, each.student) for each in replaced))
         now.refuse_changed_rules(rules)
         return why
+
+
+def _count_free_days(ledger: Ledger, out: Path, earlier: Sequence[Path]) -> None:
+    remember_earlier(ledger, out, earlier)
+    store_used(ledger, free_days_used(ledger, out))
 
 
 def _admit_erased(ledger: Ledger, replaces: bool) -> None:
@@ -400,7 +433,8 @@ def _echo_attempts(intake: Intake, course: Course) -> None:
         days = course.policy.days_late(row.submitted, row.due)
         words = [f"{len(submission.files)} of {len(course.names)} exercises"]
         if row.submitted:
-            words.append(f"handed in {row.submitted:%Y-%m-%d %H:%M %Z}".rstrip())
+            zone = course.policy.zone or row.submitted.tzinfo
+            words.append(f"handed in {row.submitted.astimezone(zone):%Y-%m-%d %H:%M %Z}".rstrip())
         if days or row.late:
             words.append(delay_in_words(days) if days else "late")
         if not selected.graded:

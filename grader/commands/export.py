@@ -18,11 +18,11 @@ from grader.commands.graded import GRADED, echo_review, graded_class
 from grader.commands.options import COURSE, FILE, PATH
 from grader.commands.published import (
     Choice,
+    class_marks,
     published_standings,
     read_gradebook,
     refuse_overwriting,
     spared_each,
-    student_mark,
     visible,
     write_filled,
 )
@@ -118,7 +118,7 @@ def export(
     with graded_class(course, folder) as standings:
         published, review = list(published_standings(standings)), standings.ledger.review
         if form in GRADEBOOKS:
-            marks = list(_marks(standings, published))
+            marks = list(class_marks(standings, published))
             for line in _fill(form, gradebook, marks, folder, output, choice):
                 click.echo(f"  {line}")
             return echo_review(standings.ledger)
@@ -154,13 +154,3 @@ def _fill(
     filled = GRADEBOOKS[form](read_gradebook(gradebook), marks, **asdict(choice))
     output = output or folder / f"{gradebook.stem}-graded{gradebook.suffix}"
     yield from write_filled(filled, output, gradebook, folder)
-
-
-def _marks(standings: Standings, published: list[Standing]) -> Iterator[StudentMark]:
-    """Yield the mark of every student, also of those whom the course gives 0 for nothing."""
-    for standing in published:
-        if standing.report.mark is not None:
-            yield student_mark(standing.report)
-    for one in standings.missing():
-        if one.points is not None:
-            yield StudentMark(one.submission, one.person, one.points, one.max_points)

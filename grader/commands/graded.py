@@ -126,6 +126,11 @@ def class_secret(ledger: Ledger, seed: int | None = None) -> bytes | None:
     return secret_from(seed)
 
 
+def seed_in_words(printed: int, asked: int | None) -> str:
+    """Return the seed that reports print, with the one that was asked for if it is another."""
+    return f"seed {printed}" + (f" (of --seed {asked})" if asked not in (None, printed) else "")
+
+
 def known_student(standings: Standings, student: str) -> str:
     """Return the id of a student, given it or the name; raise `RequestError` if nobody has it."""
     known = standings.ledger.students()

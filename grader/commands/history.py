@@ -15,6 +15,7 @@ from grader.classroom.stored.marks import PublishedMark
 from grader.classroom.stored.submissions import AttemptRow
 from grader.commands.graded import GRADED, echo_review, graded_class, known_student
 from grader.commands.options import COURSE
+from grader.commands.published import differs
 from grader.course.course import Course
 from grader.course.policy import delay_in_words
 from grader.errors import RequestError
@@ -134,6 +135,7 @@ def _explained(
     """Yield how a mark came about; of the exercises only those chosen, if any are."""
     report = standing.report
     yield report.who
+    yield from _unpublished(standings, standing, folder)
     yield from _handed_in(standings, standing)
     yield from _conditions(standings, standing)
     results = [each for each in report.exercises if not chosen or each.name in chosen]
@@ -148,7 +150,7 @@ def _explained(
 def _handed_in(standings: Standings, standing: Standing) -> Iterator[str]:
     report, ledger = standing.report, standings.ledger
     rows = ledger.all_attempts(report.submission)
-    (row,) = (row for row in rows if row.number == report.attempt)
+    (row,) = (standings.with_extra(row) for row in rows if row.number == report.attempt)
     when = moment(report.submitted) if report.submitted else "at a time that is not known"
     yield _line("handed in", when)
     if len(rows) > 1:
@@ -168,6 +170,8 @@ def _due(standings: Standings, row: AttemptRow) -> str:
     if due is None:
         return "never"
     whose = "an extension" if row.due else "the course's"
+    if (listed := standings.listed(row)) and listed.extra:
+        whose = f"the course's with {listed.extra} of extra time"
     days = policy.days_late(row.submitted, row.due)
     late = f"; {delay_in_words(days)}" if days else "; in time" if row.submitted else ""
     return f"{moment(due.astimezone(policy.zone).isoformat())} ({whose}){late}"
@@ -214,6 +218,19 @@ def _sum(standing: Standing) -> Iterator[str]:
     yield f"the mark: {' + '.join(points)} = {amount(standing.report.counted)}"
 
 
+def _unpublished(standings: Standings, standing: Standing, folder: Path) -> Iterator[str]:
+    """Yield how the mark that is told here differs from the one that is published."""
+    published = standings.ledger.published(standing.report.submission)
+    now = amount(standing.report.counted)
+    if published is None:
+        yield _line("unpublished", f"{now} points, which nobody was told yet")
+    elif differs(published, standing.published(standings.rules)):
+        before = f"{amount(published.points)} of {amount(published.max_points)}"
+        why = "" if standings.is_as_published else f", after a change of {standings.changed_rules}"
+        yield _line("unpublished", f"{now} points as told here{why}; published is {before}")
+        yield _line("", f"grader regrade --in {folder} shows who changes, and publishes it")
+
+
 def _published(standings: Standings, standing: Standing, folder: Path) -> Iterator[str]:
     """Yield what students and other tools were told, and how to do it again."""
     student = standing.report.submission
@@ -221,11 +238,11 @@ def _published(standings: Standings, standing: Standing, folder: Path) -> Iterat
     told = "nothing yet" if published is None else _told(standings, student, published)
     yield ""
     yield _line("published", told)
-    if published is not None and published.points != standing.report.counted:
-        yield _line("", "it would be another one now: grader regrade shows what has changed")
-    yield _line(
-        "exported", f"{amount(standing.report.counted)} by grader export, and in grades.csv"
-    )
+    if published is not None:
+        exported = f"{amount(published.points)} in grades.csv"
+        if not differs(published, standing.published(standings.rules)):
+            exported = f"{amount(published.points)} by grader export, and in grades.csv"
+        yield _line("exported", exported)
     yield _line("again", f"grader regrade --again {student} --in {folder}")
 
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from grader.classroom.gradebooks import ExercisePoints, Filled, StudentMark
+from grader.classroom.intake import ROSTER
 from grader.classroom.publishing import writing
+from grader.classroom.roster import Roster
 from grader.classroom.standings import Standing, Standings
 from grader.classroom.stored.marks import PublishedMark
 from grader.course.visibility import after_due, for_student
 from grader.errors import RequestError
 from grader.files import read_bounded
 from grader.report import Report
+from grader.submissions.layouts import Attempt
 from grader.submissions.notes import folded
 
 T = TypeVar("T")
@@ -36,7 +40,7 @@ def published_standings(
     unknown = ledger.damage("") if standings.is_as_published else ()
     for student in students:
         standing, old = standings.spared(student), ledger.published(student)
-        if standing and old and not _differ(old, standing.published(standings.rules)):
+        if standing and old and not differs(old, standing.published(standings.rules)):
             yield standing
         elif damage := ledger.damage(student) or unknown:
             ledger.review.add(student, f"{damage[0]}, and the mark is not exported")
@@ -56,7 +60,8 @@ def published_standings(
         raise RequestError("nobody was graded here", "grader batch SUBMISSIONS --out DIR")
 
 
-def _differ(old: PublishedMark, new: PublishedMark) -> bool:
+def differs(old: PublishedMark, new: PublishedMark) -> bool:
+    """Whether a mark is another one than the published, or made under other rules."""
     return (old.rules, old.seed, old.points) != (new.rules, new.seed, new.points)
 
 
@@ -77,14 +82,46 @@ def visible(standings: Standings, standing: Standing, *, later: bool = False) ->
     return view(standing.report, standings.course.policy)
 
 
-def student_mark(report: Report, comment: str = "") -> StudentMark:
-    """Return the mark of a report as gradebooks take it."""
+def class_marks(
+    standings: Standings,
+    published: list[Standing],
+    comment: Callable[[Standings, Standing], str] = lambda standings, standing: "",
+) -> Iterator[StudentMark]:
+    """Yield the mark of every student as gradebooks take it, with a comment.
+
+    Those who handed in nothing are among them if the course gives 0 for that.
+    """
+    roster = Roster.from_setting(standings.ledger.get(ROSTER))
+    for _, mark in spared_each(standings, published, partial(_mark, roster, comment)):
+        yield mark
+    for one in standings.missing():
+        if one.points is not None:
+            nothing = (
+                ExercisePoints(each.name, each.title, 0, each.points)
+                for each in standings.course.exercises
+            )
+            counted = one.points, one.max_points
+            yield StudentMark(one.submission, one.person, *counted, tuple(nothing))
+
+
+def _mark(
+    roster: Roster,
+    comment: Callable[[Standings, Standing], str],
+    standings: Standings,
+    standing: Standing,
+) -> StudentMark:
+    report = standing.report
     exercises = (
         ExercisePoints(each.name, each.title, each.counted, each.max_points)
         for each in report.exercises
     )
-    counted = report.counted, report.max_counted
-    return StudentMark(report.submission, report.person, *counted, tuple(exercises), comment)
+    row = roster.find(Attempt(report.submission, (), person=report.person))
+    return StudentMark(
+        *(report.submission, report.person, report.counted, report.max_counted),
+        tuple(exercises),
+        comment(standings, standing),
+        row.student if row else "",
+    )
 
 
 def read_gradebook(path: Path) -> bytes:
@@ -117,6 +154,7 @@ def write_filled(filled: Filled, output: Path, gradebook: Path, folder: Path) ->
         ("excused, and left as they were", filled.excused),
         ("with a comment already, which was left as it was", filled.commented),
         ("in no row of the gradebook, and left out", filled.unmatched),
+        ("found by a number without the 0 at its start", filled.guessed),
     ):
         if students:
             yield f"{what}, {len(students)}: {folded(students, MAX_LISTED)}"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from grader.classroom.late_budget import free_days_used, store_used
 from grader.classroom.publishing import Publisher
 from grader.classroom.run import Run
 from grader.classroom.standings import Standings
@@ -64,7 +66,8 @@ def regrade(
     Only exercises that have changed are run again. Adjustments stay. Nothing is
     published before you have seen what changes.
     """
-    with graded_class(course, folder, seed) as standings, contextlib.ExitStack() as stack:
+    with graded_class(course, folder, seed) as graded, contextlib.ExitStack() as stack:
+        standings = replace(graded, free_days=free_days_used(graded.ledger, folder))
         students = [known_student(standings, name) for name in again]
         engine = engine_for(standings.course, isolation, jobs, cluster)
         stack.callback(engine.close)
@@ -108,6 +111,7 @@ def _publish(standings: Standings, out: Path) -> None:
         standings.ledger.remember(HistoryRow("rules", why))
     standings.ledger.commit_trial()
     standings.ledger.put(SECRET, standings.secret.hex())
+    store_used(standings.ledger, standings.free_days_used)
     for student in standings.ledger.students():
         publisher.publish(student)
     publisher.finish()

@@ -31,10 +31,10 @@ from grader.commands.graded import GRADED, count_students, echo_review, graded_c
 from grader.commands.options import COURSE, FILE, progress_bar
 from grader.commands.published import (
     Choice,
+    class_marks,
     published_standings,
     read_gradebook,
     refuse_overwriting,
-    student_mark,
     visible,
     write_filled,
 )
@@ -280,11 +280,11 @@ def _refuse_origin(batch: FeedbackBatch, way: str, layouts: list[str]) -> None:
 
 
 def _fill(batch: FeedbackBatch, filling: Worksheet, written: Path) -> Iterator[str]:
-    marks = []
-    for standing in batch.published:
-        with batch.errors_of(standing):
-            said = comment(visible(batch.standings, standing))
-            marks.append(student_mark(standing.report, said))
+
+    def said(standings: Standings, standing: Standing) -> str:
+        return comment(visible(standings, standing))
+
+    marks = list(class_marks(batch.standings, batch.published, said))
     choice = filling.choice
     filled = fill_moodle(
         read_gradebook(filling.source),

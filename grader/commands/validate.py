@@ -27,6 +27,7 @@ from grader.course.course import (
     load_public,
 )
 from grader.course.stubs import make_stub
+from grader.course.zones import next_change, offset
 from grader.errors import CourseError, RequestError
 from grader.grading.programs import solutions
 from grader.grading.session import with_grader
@@ -208,7 +209,19 @@ def whole_course(course: Course) -> list[str]:
         if name not in course.names  # which the path leaves out
     )
     uneven = filter(None, [course.uneven_points])
-    return [*problems, *left, *unknown, *defined_twice(course), *uneven]
+    return [*problems, *left, *unknown, *defined_twice(course), *uneven, *wrong_clock(course)]
+
+
+def wrong_clock(course: Course) -> Iterator[str]:
+    """Yield a problem if the due date has a fixed offset and the clocks change soon after it."""
+    due = course.policy.due
+    if due is not None and (change := next_change(due)):
+        name, day = change
+        yield (
+            f"{SETTINGS}: due has the fixed offset {offset(due)}, but clocks change by "
+            f"{day:%Y-%m-%d}, as in {name}: write such as "
+            f'zone = "{name}" and due = {due:%Y-%m-%dT%H:%M:%S}'
+        )
 
 
 def defined_twice(course: Course) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, to_builtins
 
 from grader.course.settings import Amount, Count, Percent, convert
+from grader.course.zones import in_zone, load_zone
 from grader.errors import CourseError, did_you_mean
 from grader.report import Adjustment, ExerciseResult, Mark, MarkStep
 
@@ -26,12 +27,16 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Late(Struct, frozen=True, forbid_unknown_fields=True):
-    """The table `late` of `course.toml`; it has either `per_day` or `steps`."""
+    """The table `late` of `course.toml`; it has either `per_day` or `steps`.
+
+    `budget` are late days that cost nothing, over all assignments of a course.
+    """
 
     grace_minutes: Annotated[float, Meta(ge=0, le=365 * 24 * 60)] = 0.0
     per_day: Percent | None = None
     steps: tuple[Step, ...] | None = None
     floor: Percent = 0.0
+    budget: Amount = 0.0
 
 
 class Show(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -76,7 +81,9 @@ class CourseSettings(Struct, frozen=True, forbid_unknown_fields=True):
     title: str
     points: Count | None = None
     lists: dict[str, CourseList] = {}
-    due: Annotated[datetime, Meta(tz=True)] | None = None
+    due: datetime | None = None
+    start: datetime | None = None
+    zone: str = ""
     late: Late = Late()
     extra_credit: tuple[str, ...] = ()
     weights: dict[str, Any] = {}  # values are converted one by one: an error names the exercise
@@ -95,7 +102,8 @@ class Policy:
     within `grace` costs nothing; a longer one counts from the due date. The `visible` mark of a
     test may be stricter than `show`. With `carry_forward`, a mistake that explains all wrong
     answers of an exercise costs its price, whatever its checks take. `missing` are the points of
-    whoever is on the roster and handed in nothing; None gives them no mark.
+    whoever is on the roster and handed in nothing; None gives them no mark. `budget` days late cost
+    nothing, counted over several assignments. Extra time in percent is of the time from `start`.
     """
 
     due: datetime | None = None
@@ -108,6 +116,9 @@ class Policy:
     show: Mapping[str, When] = field(default_factory=dict)
     carry_forward: bool = True
     missing: int | None = field(default=None, repr=False)  # it decides the mark of no submission
+    zone: tzinfo | None = field(default=None, repr=False)  # that of `due`, unless `zone` is given
+    start: datetime | None = field(default=None, repr=False)
+    budget: float = field(default=0.0, repr=False)
 
     def days_late(self, submitted: datetime | None, due: datetime | None = None) -> float:
         """Return the delay in days; `due` is an extension. Returns 0 within the grace period."""
@@ -116,10 +127,12 @@ class Policy:
             return 0.0
         return (submitted - due) / timedelta(days=1)
 
-    @property
-    def zone(self) -> tzinfo | None:
-        """The time zone of the course: that of its due date."""
-        return self.due.tzinfo if self.due else None
+    def extended(self, hours: float, percent: float) -> datetime | None:
+        """Return the due date with extra time; None if there is none, or no start to count from."""
+        if self.due is None or (percent and self.start is None):
+            return None
+        span = self.due - (self.start or self.due)
+        return self.due + timedelta(hours=hours) + span * percent / 100
 
     @property
     def costs_lateness(self) -> bool:
@@ -145,13 +158,16 @@ class Policy:
         exercises: Sequence[ExerciseResult],
         days: float,
         adjustment: Adjustment | None = None,
+        free: float = 0.0,
     ) -> Mark:
         """Return the mark for these results when the submission is `days` late.
 
-        An `adjustment` of the mark is added at the end, whatever lateness takes off.
+        An `adjustment` of the mark is added at the end, whatever lateness takes off. Of the days
+        begun, as many cost nothing as are `free`.
         """
         earned = max(0.0, sum(map(self._counts, exercises)))
-        kept = self.keeps(days)
+        free = float(min(math.ceil(days), math.floor(free)))
+        kept = self.keeps(days - free)
         left = earned * kept / 100
         points = round(max(0.0, left + (adjustment.points if adjustment else 0.0)), 2)
         worth = sum(
@@ -159,19 +175,25 @@ class Policy:
             for exercise in exercises
             if exercise.name not in self.extra_credit
         )
-        mark = Mark(points, round(worth, 2), round(earned, 2), self.counted_days(days))
+        late = self.counted_days(days)
+        mark = Mark(points, round(worth, 2), round(earned, 2), late, free_days=free)
         if days <= 0 and not adjustment and not any(map(self._changes, exercises)):
             return mark
         how = self._how(exercises)
         return replace(
             mark,
-            says=_calculation(mark.earned, how, days, kept, round(left, 2), adjustment),
-            steps=_summed(self._steps(exercises, days, adjustment)),
+            says=_calculation(mark, how, days, kept, round(left, 2), adjustment),
+            steps=_summed(self._steps(exercises, days, kept, free, adjustment)),
             adjustment=adjustment,
         )
 
     def _steps(
-        self, exercises: Sequence[ExerciseResult], days: float, adjustment: Adjustment | None
+        self,
+        exercises: Sequence[ExerciseResult],
+        days: float,
+        kept: float,
+        free: float,
+        adjustment: Adjustment | None,
     ) -> Iterator[tuple[str, float]]:
         """Yield the steps of a mark, each with the total after it."""
         total = 0.0
@@ -179,9 +201,8 @@ class Policy:
             total += self._counts(exercise)
             yield self._in_words(exercise), total
         yield NOT_NEGATIVE, max(0.0, total)
-        kept = self.keeps(days)
         left = max(0.0, total) * kept / 100
-        yield _late_in_words(days, self.counted_days(days), kept), left
+        yield _late_in_words(days, self.counted_days(days), kept, free), left
         if adjustment:
             yield f"adjusted: {adjustment.why}", left + adjustment.points
             yield NOT_NEGATIVE, max(0.0, left + adjustment.points)
@@ -231,13 +252,20 @@ def _summed(steps: Iterable[tuple[str, float]]) -> tuple[MarkStep, ...]:
     return tuple(summed)
 
 
-def _late_in_words(days: float, counted: float, kept: float) -> str:
+def _late_in_words(days: float, counted: float, kept: float, free: float) -> str:
     """Return how lateness counts; nothing for a submission in time."""
     if days <= 0:
         return ""
-    unit = "day" if counted == 1 else "days"
-    exact = f" (as {counted:g} {unit})" if counted != round(days, 2) else ""
-    return f"{delay_in_words(days)}{exact}: {kept:g} % count"
+    exact = f" (as {_days_in_words(counted)})" if counted != round(days, 2) else ""
+    return f"{delay_in_words(days)}{exact}{_free_in_words(free)}: {kept:g} % count"
+
+
+def _days_in_words(days: float) -> str:
+    return f"{days:g} {'day' if days == 1 else 'days'}"
+
+
+def _free_in_words(free: float) -> str:
+    return f", {_days_in_words(free)} of them free" if free else ""
 
 
 def delay_in_words(days: float) -> str:
@@ -249,12 +277,12 @@ def delay_in_words(days: float) -> str:
 
 
 def _calculation(
-    earned: float, how: str, days: float, kept: float, left: float, adjustment: Adjustment | None
+    mark: Mark, how: str, days: float, kept: float, left: float, adjustment: Adjustment | None
 ) -> str:
     """Return the sentence that tells a student how the mark was calculated."""
-    says = f"{earned:g} points{how and ', '}{how}"
+    says = f"{mark.earned:g} points{how and ', '}{how}"
     if days > 0:
-        late = f"handed in {delay_in_words(days)}"
+        late = f"handed in {delay_in_words(days)}{_free_in_words(mark.free_days)}"
         says += f", {late}: {kept:g} % of them count, {left:g} points"
     return f"{says}. The mark was adjusted by {adjustment.points:+g}." if adjustment else f"{says}."
 
@@ -264,12 +292,24 @@ def make_policy(settings: CourseSettings, names: Collection[str], where: str) ->
     late = settings.late
     if late.per_day is not None and late.steps is not None:
         raise CourseError(f"{where}: late has both `per_day` and `steps`; keep one of them")
+    if late.budget and late.per_day is None and late.steps is None:
+        raise CourseError(f"{where}: late.budget has no effect without `per_day` or `steps`")
     if late != Late() and settings.due is None:
         raise CourseError(f"{where}: late has no effect without a due date; add `due`")
+    zone = load_zone(settings.zone, where) if settings.zone else None
+    due, start = (
+        _in_zone(time, zone, f"{where}: {name}")
+        for name, time in (("due", settings.due), ("start", settings.start))
+    )
+    if start and (due is None or start >= due):
+        raise CourseError(f"{where}: start is when work begins, before `due`")
     check_names(settings.extra_credit, names, f"{where}: extra_credit")
     check_names(settings.weights, names, f"{where}: weights")
     return Policy(
-        due=settings.due,
+        due=due,
+        zone=zone or (due.tzinfo if due else None),
+        start=start,
+        budget=late.budget,
         grace=timedelta(minutes=late.grace_minutes),
         per_day=late.per_day or 0.0,
         steps=tuple(sorted(late.steps or (), key=lambda step: step.days)),
@@ -283,6 +323,15 @@ def make_policy(settings: CourseSettings, names: Collection[str], where: str) ->
         carry_forward=settings.marking.carry_forward,
         missing=settings.missing,
     )
+
+
+def _in_zone(time: datetime | None, zone: tzinfo | None, where: str) -> datetime | None:
+    """Return a time in the zone of the course; raise `CourseError`, at `where`, if it has none."""
+    if time is None or (zone is None and time.tzinfo is not None):
+        return time
+    if zone is None:
+        raise CourseError(f'{where}: in which time zone? Add such as zone = "Europe/Berlin"')
+    return in_zone(time, zone, where)
 
 
 def check_names(listed: Iterable[str], names: Collection[str], where: str) -> None:

@@ -7,9 +7,9 @@ text only, and the data for the script cannot end the element that holds it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import resources
 from typing import Any, get_args
@@ -20,7 +20,7 @@ from jinja2 import Environment
 
 from grader.report import State
 from grader.reports.pages import content_policy, environment, link
-from grader.reports.summary import StudentRow, Summary
+from grader.reports.summary import ExerciseSummary, StudentRow, Summary
 
 STATES: tuple[State, ...] = get_args(State)
 KINDS: Mapping[State, str] = {  # the CSS class of a state, in the order of a bar
@@ -30,6 +30,11 @@ KINDS: Mapping[State, str] = {  # the CSS class of a state, in the order of a ba
     "not started": "started",
     "not graded": "started",
 }
+UNTOUCHED: Mapping[State, str] = {
+    "not started": "not begun",
+    "not graded": "not handed in, or not graded",
+}
+MOST_SHOWN = 5  # mistakes or exercises on the first screen
 
 
 def render(
@@ -57,6 +62,9 @@ def render(
         states={state: states.count(state) for state in STATES},
         flagged=[student for student in summary.students if student.flags],
         reasons=_reasons(summary.students),
+        by_students=_by_students(summary),
+        costly=_costly(summary),
+        untouched=list(_untouched(summary)),
         differing=[name for name, values in summary.circumstances.items() if len(values) > 1],
         style=style,
         script=script,
@@ -87,6 +95,39 @@ def _reasons(students: Sequence[StudentRow]) -> list[tuple[str, list[StudentRow]
         for flag in student.flags:
             found.setdefault(flag, []).append(student)
     return sorted(found.items(), key=lambda each: -len(each[1]))
+
+
+def _by_students(summary: Summary) -> list[int]:
+    """Return the places of the mistakes that most students made, the most frequent first."""
+    counts = [len(mistake.who) for mistake in summary.mistakes]
+    return sorted(range(len(counts)), key=lambda at: -counts[at])[:MOST_SHOWN]
+
+
+def _costly(summary: Summary) -> list[ExerciseSummary]:
+    """Return the exercises that cost most if no two students made the same mistake; else none."""
+    singles = len(summary.mistakes) > 1 and all(len(each.who) == 1 for each in summary.mistakes)
+    wrong = [each for each in summary.exercises if singles and each.lost.get("to fix")]
+    return sorted(wrong, key=lambda each: -each.lost["to fix"])[:MOST_SHOWN]
+
+
+@dataclass(frozen=True)
+class Untouched:
+    """Exercises in which nobody can have made a mistake: how many, and what they cost whom."""
+
+    says: str
+    exercises: int
+    points: int
+    students: int
+
+
+def _untouched(summary: Summary) -> Iterator[Untouched]:
+    """Yield what was not begun, and what could not be graded."""
+    for state, says in UNTOUCHED.items():
+        exercises = sum(each.states.get(state, 0) for each in summary.exercises)
+        points = sum(each.lost.get(state, 0) for each in summary.exercises)
+        students = sum(state in student.states for student in summary.students)
+        if points:
+            yield Untouched(says, exercises, points, students)
 
 
 def only(**filters: object) -> str:

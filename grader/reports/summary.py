@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from grader.report import Person, State
@@ -39,7 +39,11 @@ class StudentRow:
 
 @dataclass(frozen=True)
 class TestSummary:
-    """The results of one test: how many students passed it, failed it and so on."""
+    """The results of one test: how many students passed it, failed it and so on.
+
+    `alone` counts those who failed this test of the exercise and no other. `cases` are the cases
+    that came out wrong most often, each with its number of students.
+    """
 
     name: str
     sentence: str
@@ -49,6 +53,8 @@ class TestSummary:
     skipped: int
     errors: int
     discrimination: float | None
+    alone: int = 0
+    cases: tuple[tuple[str, int], ...] = ()
 
     @property
     def ran(self) -> int:
@@ -67,8 +73,9 @@ class TestSummary:
 class ExerciseSummary:
     """The results of one exercise.
 
-    `states` counts students by state; `mean` is the mean of the points, before adjustments;
-    `unknown` counts wrong solutions that match no known mistake.
+    `states` counts students by state, and `lost` the points that they lost; `mean` is the mean of
+    the points, before adjustments; `unknown` counts wrong solutions that match no known mistake.
+    `failed` counts students by the number of tests that they failed, if they failed any.
     """
 
     name: str
@@ -80,6 +87,8 @@ class ExerciseSummary:
     discrimination: float | None
     unknown: int
     tests: tuple[TestSummary, ...]
+    lost: Mapping[State, int] = field(default_factory=dict)
+    failed: Mapping[int, int] = field(default_factory=dict)
 
 
 # Diagnosed, or a failure that says itself what is wrong, or wrong answers that have no name.
@@ -184,7 +193,8 @@ class Summary:
     their maximum. `spread` is None if no student was graded. `mistakes` begins with those that cost
     the most points. `missing` are the students of the roster who submitted nothing, by their ids.
     `sections` is empty unless there are several. `circumstances` are the conditions of the grading,
-    such as the seed: by name, each value with its number of students.
+    such as the seed: by name, each value with its number of students. `remarks` need review for
+    the class as a whole.
     """
 
     title: str
@@ -199,3 +209,4 @@ class Summary:
     sections: tuple[Section, ...]
     wrong: Wrong
     circumstances: Mapping[str, Sequence[tuple[str, int]]]
+    remarks: tuple[str, ...] = ()

@@ -29,7 +29,7 @@ class Filled:
 
     `without` names the students who have no mark, `excused` those who have one but whose cell says
     that they are excused, `commented` those with a comment of somebody else. The cells of all are
-    unchanged. `unmatched` says who has a mark and no row.
+    unchanged. `unmatched` says who has a mark and no row, `guessed` whose number lost a 0.
     """
 
     data: bytes
@@ -39,6 +39,7 @@ class Filled:
     excused: tuple[str, ...] = ()
     commented: tuple[str, ...] = ()
     unmatched: tuple[str, ...] = ()
+    guessed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,7 @@ def fill_columns(
         filling.names(filling.excused),
         filling.names(filling.commented),
         matches.without_row,
+        matches.guessed,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from grader.classroom.gradebooks.table import CsvRecord
@@ -12,7 +12,9 @@ from grader.errors import RequestError
 from grader.report import Person
 from grader.submissions.notes import shortened
 
-Key = tuple[str, str]  # a kind ("id", "login", "email", "number" or "name") and a value
+# A kind ("id", "login", "email", "number", "digits" or "name") and a value. The digits of a number
+# are those after every 0 at its start, which a spreadsheet drops.
+Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class ExercisePoints:
 class StudentMark:
     """A student's mark; `student` is the name from the platform or the roster.
 
-    `exercises` are the points that it is made of, `comment` what is said about it, as HTML.
+    `exercises` are the points that it is made of, `comment` what is said about it, as HTML, and
+    `listed` is the roster's id if it differs.
     """
 
     student: str
@@ -38,6 +41,7 @@ class StudentMark:
     max_points: float
     exercises: tuple[ExercisePoints, ...] = ()
     comment: str = ""
+    listed: str = ""
 
     @property
     def who(self) -> str:
@@ -68,18 +72,21 @@ class GradebookRow:
 def keys(**texts: Sequence[str]) -> frozenset[Key]:
     """Return the keys of each kind for its texts, without the empty ones."""
     folded = ((kind, _folded(text)) for kind, of_kind in texts.items() for text in of_kind)
-    return frozenset((kind, text) for kind, text in folded if text)
+    plain = ((kind, text.lstrip("0") if kind == "digits" else text) for kind, text in folded)
+    return frozenset((kind, text) for kind, text in plain if text)
 
 
 @dataclass(frozen=True)
 class Matches:
     """The mark of each row that has one, by the index of the row, and who has no row of their own.
 
-    `without_row` says of each of these students which rows match.
+    `without_row` says of each of these students which rows match, and `guessed` whose row was found
+    by a number without the 0 at its start.
     """
 
     found: Mapping[int, StudentMark]
     without_row: tuple[str, ...]
+    guessed: tuple[str, ...] = ()
 
     def require_all(self) -> None:
         """Raise `RequestError` unless each student has a row of their own."""
@@ -98,34 +105,52 @@ def match_rows(marks: Sequence[StudentMark], rows: Sequence[GradebookRow]) -> Ma
     """Match each mark with the row of its student.
 
     A student matches every row that shares a key with them. If no row does, an id that is the
-    number there decides, then a full name.
-    A row that two students match is nobody's.
+    number there decides, then a number without the 0 at its start, then a full name.
+    A row that several students match is that of the one who matches it in the surest way, and
+    nobody's if there are two of them.
     """
     by_key = _index(rows)
-    found: dict[int, StudentMark] = {}
-    disputed: dict[int, str] = {}
+    claims: dict[int, list[tuple[int, StudentMark]]] = defaultdict(list)  # by row, with the way
     wrong: list[str] = []
+    guessed: list[str] = []
     for mark in marks:
-        ways = _keys_of(mark), keys(number=[mark.student]), _name_keys(mark.person.name)
-        matches = next(filter(None, (_matches(by_key, way) for way in ways)), set())
-        index = next(iter(matches), -1)
-        if len(matches) != 1:
-            wrong.append(f"{mark.who}: {_list_lines(rows, matches)}")
-        elif index in found:
-            line, other = rows[index].line, found[index].who
-            wrong.append(f"{mark.who}: line {line} also matches {other}")
-            disputed[index] = mark.who
+        ways = ((way, _matches(by_key, own)) for way, own in enumerate(_ways(mark)))
+        way, matches = next(((way, found) for way, found in ways if found), (0, set()))
+        if len(matches) == 1:
+            claims[matches.pop()].append((way, mark))
         else:
-            found[index] = mark
-    for index, other in disputed.items():
-        wrong.append(f"{found.pop(index).who}: line {rows[index].line} also matches {other}")
-    return Matches(found, tuple(wrong))
+            wrong.append(f"{mark.who}: {_list_lines(rows, matches)}")
+    found: dict[int, StudentMark] = {}
+    for index, claiming in claims.items():
+        surest = min(way for way, _ in claiming)
+        first = [mark for way, mark in claiming if way == surest]
+        if len(first) == 1:
+            found[index] = first[0]
+            if surest == BY_DIGITS:
+                guessed.append(f"{first[0].who}: line {rows[index].line}")
+        for _, mark in claiming:
+            if mark is not found.get(index):
+                others = ", ".join(other.who for _, other in claiming if other is not mark)
+                wrong.append(f"{mark.who}: line {rows[index].line} also matches {others}")
+    return Matches(found, tuple(wrong), tuple(guessed))
+
+
+BY_DIGITS = 2  # the way, of those below, that a number is found without the 0 at its start
+
+
+def _ways(mark: StudentMark) -> Iterator[frozenset[Key]]:
+    """Yield the keys by which a student is looked for, the surest first."""
+    yield _keys_of(mark)
+    yield keys(number=[mark.student, mark.listed])
+    yield keys(digits=list(filter(str.isdecimal, [mark.student, mark.listed, mark.person.number])))
+    yield _name_keys(mark.person.name)
 
 
 def _index(rows: Sequence[GradebookRow]) -> Mapping[Key, list[int]]:
     by_key: dict[Key, list[int]] = defaultdict(list)
     for index, row in enumerate(rows):
-        for key in row.keys | _name_keys(row.name):
+        numbers = [text for kind, text in row.keys if kind in ("id", "number") and text.isdecimal()]
+        for key in row.keys | keys(digits=numbers) | _name_keys(row.name):
             by_key[key].append(index)
     return by_key
 
@@ -137,7 +162,8 @@ def _matches(by_key: Mapping[Key, list[int]], own_keys: Iterable[Key]) -> set[in
 def _keys_of(mark: StudentMark) -> frozenset[Key]:
     student, person = mark.student, mark.person
     logins = (student, person.login, person.email)
-    return keys(id=[student], login=logins, email=[person.email], number=[person.number])
+    ids = student, mark.listed
+    return keys(id=ids, login=logins, email=[person.email], number=[person.number])
 
 
 def _folded(text: str) -> str:

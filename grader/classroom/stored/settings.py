@@ -10,6 +10,8 @@ import msgspec
 
 from grader.classroom.stored.rows import Check, Rows, decoded
 
+EARLIER = "earlier"  # the setting with the results folders whose late days count against a budget
+FREE_DAYS_USED = "free_days_used"  # the setting with the days that each student used up there
 TWIN = " (copy)"  # the end of the key under which a setting is stored again
 _KINDS: Mapping[str, Any] = {
     "request": dict[str, str],
@@ -18,6 +20,8 @@ _KINDS: Mapping[str, Any] = {
     "groups": dict[str, Any],
     "rules": dict[str, str],
     "erased": list[str],
+    EARLIER: list[str],
+    FREE_DAYS_USED: dict[str, float],
     "seed": int,
     "published_epoch": Annotated[int, msgspec.Meta(ge=0)],
     "secret": Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})+$")],

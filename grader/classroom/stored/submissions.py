@@ -161,6 +161,11 @@ class HandedIn(Epochs):
         """Return every student who has handed in, in order."""
         return self._students("WHERE present")
 
+    def without_time(self) -> list[str]:
+        """Return the students whose attempts have no time, nor a platform that says who is late."""
+        tells = "student IN (SELECT student FROM origins WHERE layout = 'canvas')"
+        return self._students(f"WHERE present AND graded AND submitted IS NULL AND NOT {tells}")
+
     def attempts(self, student: str) -> list[AttemptRow]:
         """Return a student's attempts that are to be graded, the oldest first."""
         condition = "WHERE student = ? AND present AND graded ORDER BY number"

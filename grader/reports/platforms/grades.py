@@ -35,12 +35,16 @@ COLUMNS: dict[str, Callable[[Report], str]] = {  # those before the exercises
 
 @dataclass(frozen=True)
 class NothingHandedIn:
-    """A student of the roster who handed in nothing; `points` is None if that gives no mark."""
+    """A student of the roster who handed in nothing; `points` is None if that gives no mark.
+
+    `flags` say why that may be wrong.
+    """
 
     submission: str  # the student's id, as in a report
     person: Person
     points: float | None
     max_points: float
+    flags: tuple[str, ...] = ()
 
     def cells(self, names: Sequence[str]) -> Iterator[str]:
         """Yield the cells of this student's line."""
@@ -52,6 +56,7 @@ class NothingHandedIn:
             "name": cell(self.person.name),
             "section": cell(self.person.section),
             "earned": points,
+            "flags": cell("; ".join(self.flags)),
             "state": MISSING,
         }
         yield from (known.get(column, "") for column in COLUMNS)
