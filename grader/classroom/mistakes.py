@@ -41,11 +41,9 @@ class _Tally:
     def mistake(self, exercise: str) -> MistakeRow:
         """Return what was counted."""
         counts = self.facts.most_common(MAX_FACTS)
-        who, facts = tuple(self.who), tuple(fact for fact, n in counts if self._is_usual(n))
+        who = tuple(self.who)
+        facts = tuple(fact for fact, n in counts if 2 * n > len(who))  # of more than half of them
         return MistakeRow(exercise, self.fault, self.says, who, self.points, self.kind, facts)
-
-    def _is_usual(self, count: int) -> bool:
-        return 2 * count > len(self.who)
 
 
 class MistakeTally:
