@@ -59,6 +59,12 @@ def test_the_screenshots_show_todays_pages() -> None:
     assert taken == set(screenshots.SHOTS)
 
 
+def test_each_picture_is_on_a_page() -> None:
+    pages = "".join(page.read_text("utf-8") for page in PAGES)
+    shown = set(re.findall(r"images/([\w-]+)\.png", pages))
+    assert shown == {path.stem for path in (ROOT / "docs" / "images").glob("*.png")}
+
+
 def test_the_readme_says_of_other_graders_what_was_measured() -> None:
     table = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
 

@@ -41,9 +41,11 @@ class _Tally:
     def mistake(self, exercise: str) -> MistakeRow:
         """Return what was counted."""
         counts = self.facts.most_common(MAX_FACTS)
-        who = tuple(self.who)
-        facts = tuple(fact for fact, n in counts if 2 * n > len(who))  # of more than half of them
+        who, facts = tuple(self.who), tuple(fact for fact, n in counts if self._is_usual(n))
         return MistakeRow(exercise, self.fault, self.says, who, self.points, self.kind, facts)
+
+    def _is_usual(self, count: int) -> bool:
+        return 2 * count > len(self.who)
 
 
 class MistakeTally:
