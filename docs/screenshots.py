@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
 
 from grader.__main__ import run
 from grader.reports import dashboard
@@ -53,25 +52,17 @@ class Shot:
     """
 
     student: str
-    scheme: Literal["light", "dark"]
     width: int
     height: int
     selector: str = ""
 
 
 SHOTS: Mapping[str, Shot] = {
-    "report-light": Shot("s002", "light", 1000, 1240),
-    "report-dark": Shot("s002", "dark", 1000, 1240),
-    "diagnosis": Shot("s015", "light", 1000, 1200, "section:has(#causal_attention) .first"),
-    "heads": Shot("s002", "light", 640, 1200, "section:has(#multi_head_attention) .heads-view"),
-    "code": Shot("s018", "light", 1000, 1200, "section:has(#feed_forward) .first"),
-    "phone": Shot("s016", "dark", 390, 844),
-    "class-light": Shot(CLASS, "light", 1200, 1240),
-    "class-dark": Shot(CLASS, "dark", 1200, 1240),
-    "crowd-light": Shot(CROWD, "light", 1440, 900),
-    "crowd-dark": Shot(CROWD, "dark", 1440, 900),
-    "crowd-phone": Shot(CROWD, "light", 390, 844),
-    "students": Shot(CLASS, "light", 1200, 900, "section:has(#students)"),
+    "report-light": Shot("s002", 1000, 1240),
+    "diagnosis": Shot("s015", 1000, 1200, "section:has(#causal_attention) .first"),
+    "heads": Shot("s002", 640, 1200, "section:has(#multi_head_attention) .heads-view"),
+    "class-light": Shot(CLASS, 1200, 1240),
+    "crowd-light": Shot(CROWD, 1440, 900),
 }
 
 
@@ -129,7 +120,7 @@ def main() -> int:
                 file = Path(folder) / "report.html"
                 file.write_text(page_of(shot.student), "utf-8")
             context = chromium.new_context(
-                color_scheme=shot.scheme, viewport={"width": shot.width, "height": shot.height}
+                color_scheme="light", viewport={"width": shot.width, "height": shot.height}
             )
             page = context.new_page()
             page.goto(file.as_uri())

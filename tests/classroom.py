@@ -98,6 +98,12 @@ class _Warm:
         pass
 
 
+def busy(pool: WorkerPool) -> list[int]:
+    """Return the pids of a pool's grading processes that are busy."""
+    with pool._lock:
+        return [process.pid for process in pool._busy]
+
+
 class Pools:
     """Grading processes that tests share: one warm pool for each state of a course."""
 
@@ -117,11 +123,13 @@ class Pools:
 
     def at_work(self, course: Course) -> list[int]:
         """Return the pids of a course's grading processes that are busy."""
-        return self._pools[course.hash, "confined"].pids[1:]
+        return busy(self._pools[course.hash, "confined"])
 
     def template(self, course: Course) -> int:
         """Return the pid of a course's template process."""
-        return self._pools[course.hash, "confined"].pids[0]
+        template = self._pools[course.hash, "confined"]._template
+        assert template is not None
+        return template.process.pid
 
     def close(self) -> None:
         """End them all."""

@@ -168,18 +168,6 @@ def test_nobody_is_graded_under_new_rules_because_somebody_is_erased(
     assert traces(results) == []
 
 
-def test_the_parts_of_a_class_forget_the_student_too(
-    cli: Cli, instant: Instant, handed_in: Path, pair: Path, roster: Path
-) -> None:
-    for part in ("1/2", "2/2"):
-        batch(cli, handed_in, pair, "--roster", roster, "--shard", part)
-    assert cli("merge", out(handed_in), "--course", pair).code == 1
-    assert erase(cli, out(handed_in), pair, "--yes").code == 0
-    assert traces(out(handed_in)) == []
-    assert cli("merge", out(handed_in), "--course", pair).code == 1
-    assert traces(out(handed_in)) == []
-
-
 def test_without_a_terminal_nothing_is_erased_unless_told(
     cli: Cli, results: Path, pair: Path, handed_in: Path
 ) -> None:

@@ -383,9 +383,9 @@ def test_what_killed_processes_left_half_written_is_removed_by_whoever_comes_nex
     batch(cli, tmp_path)
     (gone := subprocess.Popen([sys.executable, "-c", ""])).wait()
     (out / "mails-reports").mkdir()
-    part = out / "shard-1-of-2"  # which another machine may be working in
-    part.mkdir()
-    (part / "ledger.lock").touch()
+    inner = out / "homework-1"  # another class, in which another grader may be working
+    inner.mkdir()
+    (inner / "ledger.lock").touch()
     left = [
         *(out / f".grader-{gone.pid}-{DIGITS}{end}" for end in (".mbox", ".zip", ".csv", "")),
         out / "reports" / f".grader-{gone.pid}-{DIGITS}.html",
@@ -396,7 +396,7 @@ def test_what_killed_processes_left_half_written_is_removed_by_whoever_comes_nex
         out / f".grader-{living.pid}-{DIGITS}.mbox",
         out / ".hidden-0.mbox",
         out / "12-0.csv",
-        part / f".grader-{gone.pid}-{DIGITS}.html",
+        inner / f".grader-{gone.pid}-{DIGITS}.html",
     ]
     for path in left + kept:
         path.write_text("half")

@@ -43,13 +43,12 @@ def test_names_stand_beside_ids_wherever_a_person_reads(
     assert "\n    s001 (Name 1): no row\n" in said.err
 
 
-def test_whoever_needs_review_after_a_merge_is_named_with_the_name(
+def test_whoever_needs_review_is_named_with_the_name(
     cli: Cli, instant: Instant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in (1, 2)})
     (tmp_path / "class.csv").write_text("id,name\ns001,Name 1\ns002,Name 2\n")
     place = (tmp_path / "class", "--out", tmp_path / "out", "--course", TINY, "--seed", 5)
-    cli("batch", *place, "--shard", "1/1", "--roster", tmp_path / "class.csv")
     whole = Standings.standing
 
     def broken(standings: Standings, student: str) -> Standing | None:
@@ -58,6 +57,6 @@ def test_whoever_needs_review_after_a_merge_is_named_with_the_name(
         return whole(standings, student)
 
     monkeypatch.setattr(Standings, "standing", broken)
-    said = cli("merge", tmp_path / "out", "--course", TINY)
+    said = cli("batch", *place, "--roster", tmp_path / "class.csv")
     assert "! s002 (Name 2): the grader failed here (ValueError: broken); needs review" in said.err
     assert marks(tmp_path / "out")["s001"] == "1"

@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -55,6 +57,12 @@ def test_the_screenshots_show_todays_pages() -> None:
     assert screenshots.HASHES.read_text("utf-8") == screenshots.hashes(), "run `make docs`"
     taken = {path.stem for path in screenshots.IMAGES.glob("*.png")}
     assert taken == set(screenshots.SHOTS)
+
+
+def test_each_picture_is_on_a_page() -> None:
+    pages = "".join(page.read_text("utf-8") for page in PAGES)
+    shown = set(re.findall(r"images/([\w-]+)\.png", pages))
+    assert shown == {path.stem for path in (ROOT / "docs" / "images").glob("*.png")}
 
 
 def test_the_readme_says_of_other_graders_what_was_measured() -> None:
@@ -142,6 +150,74 @@ def test_a_class_name_exists_once() -> None:
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+def names_used_in(tree: ast.AST) -> Counter[str]:
+    """Return how often names are read; a string that is a name counts, as of an attribute."""
+    used: Counter[str] = Counter()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(name, ast.Load()) | ast.Attribute(_, name, ast.Load()):
+                used[name] += 1
+            case ast.Constant(str(name)):
+                used[name] += 1
+            case ast.MatchClass(kwd_attrs=names):
+                used.update(names)
+    return used
+
+
+def public_names_in(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
+    """Yield the functions, classes, methods and constants without an underscore at the start."""
+    for node in body:
+        match node:
+            case ast.FunctionDef(name) | ast.ClassDef(name):
+                found = [name]
+            case ast.Assign(targets=targets):
+                found = [each.id for each in ast.walk(ast.Tuple(targets)) if type(each) is ast.Name]
+            case ast.AnnAssign(target=ast.Name(name)):
+                found = [name]
+            case _:
+                found = []
+        yield from ((name, node) for name in found if not name.startswith("_"))
+        if isinstance(node, ast.ClassDef | ast.If | ast.Try):
+            yield from public_names_in(node.body)
+
+
+# Public names that nothing in grader/ uses, and who does.
+USED_FROM_OUTSIDE = {
+    "load_ipython_extension": "IPython, by `%load_ext grader`",
+    "return_": "the command `return`",
+    **dict.fromkeys(
+        ("list_commands", "get_command", "resolve_command", "format_commands"), "click"
+    ),
+    "flatten_mapping": "PyYAML",
+    "writelines": "whoever writes to a text stream",
+    "answers_of": "the tests of the diagnosis, which ask single programs",
+}
+HOOKS = ("pytest_", "visit_")  # pytest and `ast.NodeVisitor` call what is named so
+
+
+@pytest.mark.slow
+def test_what_is_public_is_used_somewhere() -> None:
+    trees = {
+        path: ast.parse(path.read_text("utf-8")) for path in sorted((ROOT / "grader").rglob("*.py"))
+    }
+    used: Counter[str] = Counter()
+    for tree in trees.values():
+        used.update(names_used_in(tree))
+    elsewhere = [*(ROOT / "grader").rglob("*.j2"), *(ROOT / "reference").rglob("*.py")]
+    words = {
+        word for path in elsewhere for word in re.findall(r"\w+", path.read_text("utf-8"))
+    } | USED_FROM_OUTSIDE.keys()
+    unused = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {name}"
+        for path, tree in trees.items()
+        for name, node in public_names_in(tree.body)
+        if name not in words
+        and not name.startswith(HOOKS)
+        and used[name] == names_used_in(node)[name]  # by nothing but itself
+    ]
+    assert unused == []
 
 
 def test_what_is_called_worker_or_zygote_is_in_the_file_of_that_name() -> None:

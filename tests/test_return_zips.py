@@ -64,19 +64,6 @@ def test_the_ledger_knows_the_names_in_the_download(
     assert names(tmp_path / "out") == expected
 
 
-@pytest.mark.slow
-def test_merged_parts_know_the_names_in_the_download(
-    cli: Cli, instant: Instant, tmp_path: Path
-) -> None:
-    folder = hand_in(tmp_path / "class", {f"{name}/scale.py": "# 6 points" for name in MOODLE})
-    out = tmp_path / "out"
-    for part in ("1/2", "2/2"):
-        options = "--seed", 5, "--shard", part, "--course", TINY
-        cli("batch", folder, "--out", out, *options)
-    cli("merge", out, "--course", TINY)
-    assert names(out).keys() == {("3001", 1), ("3002", 1)}
-
-
 # --- Moodle ---------------------------------------------------------------------------------------
 
 

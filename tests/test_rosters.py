@@ -244,15 +244,3 @@ def test_a_group_is_that_of_the_student_who_has_the_line(
     hand_in(tmp_path / "class", texts)
     batch(cli, tmp_path, roster="id,group\ns001,A\ns002,A\n")
     assert marks(tmp_path / "out") == {"S001": "2", "s001": "8", "s002": "8"}
-
-
-@pytest.mark.slow
-def test_flags_of_the_roster_survive_a_merge(cli: Cli, instant: Instant, tmp_path: Path) -> None:
-    hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in (1, 2, 3)})
-    (tmp_path / "class.csv").write_text("id\ns001\n")
-    place = (tmp_path / "class", "--out", tmp_path / "out", "--course", TINY, "--seed", 5)
-    for part in ("1/2", "2/2"):
-        cli("batch", *place, "--shard", part, "--roster", tmp_path / "class.csv")
-    cli("merge", tmp_path / "out", "--course", TINY)
-    found = [flags(tmp_path, f"s00{n}") for n in (1, 2, 3)]
-    assert found == [[], ["on no line of the roster"], ["on no line of the roster"]]

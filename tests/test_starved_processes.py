@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
+from classroom import busy
 from commandline import Grade
 
 from grader.classroom.workers import pool as pools
@@ -115,9 +116,9 @@ def graded(course: Course, text: str, meanwhile: Callable[[int], None]) -> Answe
         future: Future[Answer] = pool.submit(
             Job(Submission("s001", {"scale": text}), ("scale",), 5)
         )
-        while not (busy := pool.pids[1:]):
+        while not (found := busy(pool)):
             time.sleep(0.01)
-        meanwhile(busy[0])
+        meanwhile(found[0])
         return future.result()
 
 

@@ -134,18 +134,13 @@ def _strike(ledger: Ledger, student: str, person: Person) -> int:
         ledger.put(FREE_DAYS_USED, used)
     for key in (ROSTER, GROUPS):
         kept = Roster.from_setting(ledger.get(key))
-        own = rows_of(kept, student, person)
+        row = kept.find(Attempt(student, (), person=person))  # by name, where the id is another
+        own = {one.student for one in kept.rows if one.student == student or one is row}
         if own:
             rows = tuple(row for row in kept.rows if row.student not in own)
             ledger.put(key, replace(kept, rows=rows).to_setting())
             count += len(own)
     return count
-
-
-def rows_of(roster: Roster, student: str, person: Person) -> set[str]:
-    """Return the ids under which a list of students has this one."""
-    row = roster.find(Attempt(student, (), person=person))
-    return {one.student for one in roster.rows if one.student == student or one is row}
 
 
 def _reworded(text: str, student: str, person: Person, *, is_teammate: bool) -> str:

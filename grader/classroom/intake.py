@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import time
 from collections import defaultdict, deque
@@ -66,7 +65,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class IntakeRequest:
-    """A request to grade submissions; `shard` (i, n) is the i-th of n parts, i from 1.
+    """A request to grade submissions.
 
     With `before_due`, the last commit before a student's deadline is graded.
     """
@@ -77,7 +76,6 @@ class IntakeRequest:
     groups: Path | None = None
     kept: Kept = field(default_factory=Kept)
     attempt: Which = "latest"
-    shard: tuple[int, int] | None = None
     before_due: bool = False
 
 
@@ -253,9 +251,7 @@ def open_intake(request: IntakeRequest, course: Course, out: Path | None) -> Ite
         members = find_members(found.attempts, timed)
         shared = share(members, groups, chosen=bool(chosen.rows))
         check_roster(shared, roster)
-        here = [one for one in shared.members if _is_in_shard(one.student, request.shard)]
-        students = {member.student for member in here}
-        selected = list(_selected(here, request.attempt))
+        selected = list(_selected(shared.members, request.attempt))
         if request.before_due:
             _require_clones(found.layout)
             selected = [
@@ -266,9 +262,9 @@ def open_intake(request: IntakeRequest, course: Course, out: Path | None) -> Ite
             found.layout,
             tuple(selected),
             (*unopened, *found.left_out),
-            tuple(member for member in here if not member.attempts),
-            {one: tuple(flags) for one, flags in shared.flags.items() if flags and one in students},
-            {one: team for one, team in shared.teams.items() if one in students},
+            tuple(member for member in shared.members if not member.attempts),
+            {student: tuple(flags) for student, flags in shared.flags.items() if flags},
+            shared.teams,
             tuple(shared.said),
             roster,
             chosen,
@@ -351,12 +347,3 @@ def _before_due(selected: SelectedAttempt, course: Course, folder: Path) -> Sele
         )
     attempt = before_due(selected.attempt, due + course.policy.grace, folder)
     return replace(selected, attempt=attempt)
-
-
-def _is_in_shard(student: str, shard: tuple[int, int] | None) -> bool:
-    """Return whether a student belongs to a shard; the same on every machine."""
-    if shard is None:
-        return True
-    number, parts = shard
-    digest = hashlib.sha256(student.encode("utf-8", "surrogatepass")).digest()
-    return int.from_bytes(digest[:8], "big") % parts == number - 1

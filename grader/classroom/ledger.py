@@ -17,31 +17,10 @@ from grader.classroom.storage import COLUMNS, connect, explain_disk_errors, lock
 from grader.classroom.stored.erasure import Erasure
 from grader.classroom.stored.history import History
 from grader.classroom.stored.marks import ClassMarks
-from grader.classroom.stored.results import RESULT, TIMES, Results
+from grader.classroom.stored.results import Results
 from grader.classroom.stored.rows import LARGE, PRESENT, Check
 from grader.classroom.stored.settings import Settings
 from grader.classroom.stored.submissions import HandedIn
-
-_SUBMISSION, _MISSING = f"{COLUMNS['submissions']}, checksum", f"{COLUMNS['missing']}, checksum"
-_ATTEMPT, _ADJUSTMENT = f"{COLUMNS['attempts']}, checksum", f"{COLUMNS['adjustments']}, checksum"
-_HISTORY = f"{COLUMNS['history']}, checksum"
-_ORIGIN = f"{COLUMNS['origins']}, checksum"
-_REMARK = f"{COLUMNS['remarks']}, checksum"
-_NOTE = "found_in, student, exercise, at"
-_ABSORBED = {  # by table: how, which columns, and their values in the other ledger
-    "submissions": ("OR IGNORE", _SUBMISSION, _SUBMISSION),
-    # Every ledger knows only its own runs: 0 is a run of another ledger.
-    "results": ("OR IGNORE", RESULT, f"{COLUMNS['results']}, {TIMES}, 0, checksum"),
-    "attempts": ("OR REPLACE", f"{_ATTEMPT}, present", f"{_ATTEMPT}, present IS NOT 0"),
-    "origins": ("OR REPLACE", _ORIGIN, _ORIGIN),
-    "missing": ("OR REPLACE", _MISSING, _MISSING),
-    "remarks": ("OR REPLACE", _REMARK, _REMARK),
-}
-_APPENDED = {
-    "adjustments": _ADJUSTMENT,
-    "damaged": _NOTE,
-    "history": _HISTORY,
-}  # unless they were taken in before
 
 
 @contextmanager
@@ -89,30 +68,3 @@ class Ledger(HandedIn, Results, ClassMarks, History, Erasure):
         missing = [(*row, self.flags(row[0])) for row in self.missing()]
         known = repr((marks, missing, damaged))
         return hashlib.sha256(known.encode("utf-8", "replace")).hexdigest()
-
-    def check_all(self) -> None:
-        """Take out the damaged rows of the largest tables too, before others read them."""
-        for table in LARGE:
-            for (rowid,) in self._db.execute(f"SELECT rowid FROM {table}").fetchall():
-                self._rows(table, "WHERE rowid = ?", rowid)
-
-    def absorb(self, other: Path) -> None:
-        """Take in another ledger, which was checked before.
-
-        Its attempts replace this one's, as they were graded there.
-        """
-        self._db.execute("ATTACH DATABASE ? AS other", [str(other)])
-        try:
-            with self.writing():
-                for table, (conflict, columns, values) in _ABSORBED.items():
-                    self._db.execute(
-                        f"INSERT {conflict} INTO main.{table} ({columns}) "
-                        f"SELECT {values} FROM other.{table}"
-                    )
-                for table, columns in _APPENDED.items():
-                    self._db.execute(
-                        f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM other.{table} "
-                        f"WHERE ({columns}) NOT IN (SELECT {columns} FROM main.{table}) ORDER BY id"
-                    )
-        finally:
-            self._db.execute("DETACH DATABASE other")

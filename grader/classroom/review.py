@@ -29,12 +29,6 @@ class NeedsReview:
         if why not in reasons:
             reasons.append(why)
 
-    def include(self, other: NeedsReview) -> None:
-        """Name all whom another one names."""
-        for student, reasons in other.reasons.items():
-            for why in reasons:
-                self.add(student, why)
-
     @contextmanager
     def errors_of(self, student: str) -> Iterator[None]:
         """Record an error in the block as a reason to review `student`, and go on with the others.

@@ -74,17 +74,11 @@ class Run:
         self._under_way: dict[Future[Answer], Task] = {}
         self._done: queue.SimpleQueue[Future[Answer]] = queue.SimpleQueue()
 
-    @property
-    def is_done(self) -> bool:
-        """Whether nothing is left to grade."""
-        if (following := next(self._left, None)) is not None:
-            self._left = chain([following], self._left)
-        return following is None and not self._retries
-
     def grade(self, engine: Engine) -> Generator[Event, None, None]:
         """Grade what is left; yield what happens. A result is in the ledger before its event."""
-        if self.is_done:
-            return
+        if (first := next(self._left, None)) is None:
+            return  # without recording a run
+        self._left = chain([first], self._left)
         self._ledger.begin(self.standings.course.hash, self.standings.key)
         try:
             yield from self._hand_out(engine)

@@ -171,7 +171,7 @@ def _remove_drafts(folder: Path) -> None:
         inner = [
             Path(each.path) for each in os.scandir(folder) if each.is_dir(follow_symlinks=False)
         ]
-        # A part of a class has a lock of its own, which another machine may hold.
+        # Another class in a folder inside has a lock of its own, which another grader may hold.
         for place in (folder, *(each for each in inner if not (each / LOCK).exists())):
             for entry in os.scandir(place):
                 draft = UNFINISHED.fullmatch(entry.name)

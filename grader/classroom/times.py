@@ -73,7 +73,8 @@ def read_time(text: str, zone: tzinfo | None, day_first: bool | None = None) -> 
 
 def day_comes_first(texts: Iterable[str]) -> bool | None:
     """Return whether dates such as 11/8/2026 begin with the day; None if no text proves it."""
-    found = [match for text in texts for match in _swappable(text)]
+    starts = (start for text in texts for start in _starts(_plain(text)))
+    found = [match for start in starts if (match := _SWAPPABLE.match(start))]
     pairs = [(int(match["first"]), int(match["second"])) for match in found]
     day = any(second <= 12 < first for first, second in pairs)
     month = any(first <= 12 < second for first, second in pairs)
@@ -117,12 +118,6 @@ def _starts(text: str) -> Iterator[str]:
         yield text
         if weekday := _WEEKDAY.match(text):
             yield text[weekday.end() :]
-
-
-def _swappable(text: str) -> Iterator[re.Match[str]]:
-    for start in _starts(_plain(text)):
-        if match := _SWAPPABLE.match(start):
-            yield match
 
 
 def _time(date: re.Match[str], clock: re.Match[str], day_first: bool | None) -> datetime:

@@ -36,7 +36,6 @@ GROUPS = {
         "autograder": ("autograder", "Write what grades on Gradescope and other platforms."),
         "return": ("returning", "Give students their feedback: Moodle, Canvas or mail."),
         "erase": ("erase", "Erase everything that is stored about one student."),
-        "merge": ("merge", "Put together the parts of a class graded on several machines."),
         "doctor": ("doctor", "Say whether it is safe to run student code here."),
     },
     "Authors": {

@@ -45,7 +45,6 @@ from grader.commands.graded import (
     verdict_line,
     with_list,
 )
-from grader.commands.merge import shard_folder
 from grader.commands.options import (
     COURSE,
     FILE,
@@ -70,19 +69,6 @@ from grader.submissions.notes import folded, shortened
 
 MAX_LISTED = 30  # of what was left out
 MAX_NAMED = 5  # students in a sentence
-
-
-class ShardType(click.ParamType[tuple[int, int]]):
-    """A part such as 3/10, the third of ten."""
-
-    name = "i/n"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[int, int]:
-        """Return the number of the part and how many there are."""
-        number, _, parts = str(value).partition("/")
-        if number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts):
-            return int(number), int(parts)
-        self.fail(f"{value} is not a part such as 3/10, the third of ten", param, ctx)
 
 
 @click.command()
@@ -158,12 +144,6 @@ class ShardType(click.ParamType[tuple[int, int]]):
 @click.option("--resume", is_flag=True, help="Continue in DIR with what was handed in then.")
 @CLUSTER
 @click.option(
-    "--shard",
-    type=ShardType(),
-    metavar="i/n",
-    help="Grade the i-th of n parts; then `grader merge`.",
-)
-@click.option(
     "--log", type=FILE, metavar="FILE", help="Write what happens to FILE, a JSON object a line."
 )
 @click.option("--quiet", is_flag=True, help="Print no line for each student.")
@@ -177,7 +157,6 @@ def batch(
     no_roster: bool,
     replaces: bool,
     resume: bool,
-    shard: tuple[int, int] | None,
     log: Path | None,
     quiet: bool,
     seed: int | None,
@@ -207,35 +186,30 @@ def batch(
     """
     given = {**choices, "earlier": earlier or None}
     _refuse_contradictions(submissions, given, resume=resume, no_roster=no_roster)
-    place = out if out is None or shard is None else out / shard_folder(*shard)
-    course = with_list(course, None if place is None else list_in(place))
+    course = with_list(course, None if out is None else list_in(out))
     later = _left_for_later(course, only, without)
     request = None
     if submissions is not None:
         refuse_handed_in(course, submissions)
-        choices = _completed(choices, remembered(place), no_roster=no_roster)
-        request = IntakeRequest(submissions, shard=shard, **choices)
+        choices = _completed(choices, remembered(out), no_roster=no_roster)
+        request = IntakeRequest(submissions, **choices)
     if dry_run:
         if request is None:
             raise RequestError("which submissions?", "grader batch SUBMISSIONS --dry-run")
         with open_intake(request, course, out) as intake:
             _echo_attempts(intake, course)
         return 0
-    if place is None:
+    if out is None:
         raise RequestError("where do the results go?", "grader batch SUBMISSIONS --out DIR")
-    if shard is not None and seed is None:
-        raise RequestError(
-            "every part of a class needs the same seed", "--shard i/n --seed 7, for each part"
-        )
     with contextlib.ExitStack() as stack:
         if request is None:
-            existing(place)
+            existing(out)
         else:
             intake = stack.enter_context(open_intake(request, course, out))
             _echo_intake(intake)
         engine = engine_for(course, isolation, jobs, cluster)
         stack.callback(engine.close)
-        ledger = stack.enter_context(open_ledger(place))
+        ledger = stack.enter_context(open_ledger(out))
         if not ledger.has_results():
             engine.start()
         ledger.put(LATER, " ".join(later))
@@ -244,12 +218,12 @@ def batch(
             standings.refuse_changed_rules()
             why = ""
         else:
-            on_taken = partial(_count_free_days, ledger, place, earlier)
+            on_taken = partial(_count_free_days, ledger, out, earlier)
             why = _take_in(intake, request, standings, replaces, on_taken)
         ledger.put(SECRET, standings.secret.hex())
         if course.chosen:
             ledger.put(LIST, course.chosen)
-        publisher = Publisher(standings, place, why or "graded again")
+        publisher = Publisher(standings, out, why or "graded again")
         return _grade(publisher, engine, log, quiet, seed)
 
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from grader.classroom.erasing import Erased, still_naming
 from grader.classroom.erasing import erase as erase_from
-from grader.classroom.standings import Standings
-from grader.classroom.storage import FILE
-from grader.commands.graded import GRADED, confirmed, echo_review, graded_class
+from grader.classroom.ledger import Ledger
+from grader.commands.graded import GRADED, confirmed, echo_review, graded_class, students_called
 from grader.commands.options import COURSE, short_path
 from grader.course.course import Course
 from grader.errors import RequestError, did_you_mean
-from grader.report import Person
 from grader.submissions.notes import folded
 
-Classes = Mapping[Path, Standings]  # by folder: the class, and the parts that it was merged from
 MAX_NAMED = 20  # files in a sentence
 ROWS = {  # what a teacher calls the rows of a table
     "attempts": "attempts",
@@ -50,54 +46,31 @@ def erase(student: str, yes: bool, folder: Path, course: Course) -> int:
     again without the student; marks and pages of the others stay as they are.
     Exports and feedback in the folder are removed, because they hold the whole class.
     """
-    with contextlib.ExitStack() as stack:
-        classes = {
-            each: stack.enter_context(graded_class(course, each)) for each in _folders(folder)
-        }
-        student = _known(classes, student)
-        person = _person(classes, student)
+    with graded_class(course, folder) as standings:
+        student = _known(standings.ledger, student)
+        person = standings.ledger.person(student)
         click.echo(f"  {person.beside(student)}: everything stored in {short_path(folder)}")
         if not (yes or confirmed("Erase it for good?", otherwise=False)):
             raise RequestError("nothing was erased", "--yes erases without a question")
-        for each, standings in classes.items():
-            for line in _said(erase_from(standings, each, student), each):
-                click.echo(f"  {line}")
+        for line in _said(erase_from(standings, folder, student), folder):
+            click.echo(f"  {line}")
         names = (student, person.name, person.login, person.email, person.number)
         for line in _left(folder, names):
             click.echo(f"  {line}")
-        return max(echo_review(standings.ledger) for standings in classes.values())
+        return echo_review(standings.ledger)
 
 
-def _folders(folder: Path) -> list[Path]:
-    """Return the folder of a class and those of its parts, if several machines graded it."""
-    parts = sorted(path.parent for path in folder.glob(f"shard-*-of-*/{FILE}"))
-    is_merged = (folder / FILE).is_file()
-    return [folder, *parts] if is_merged or not parts else parts
-
-
-def _person(classes: Classes, student: str) -> Person:
-    """Return what is known of a student in any part of the class."""
-    found = (standings.ledger.person(student) for standings in classes.values())
-    return next((person for person in found if person != Person()), Person())
-
-
-def _known(classes: Classes, name: str) -> str:
+def _known(ledger: Ledger, name: str) -> str:
     """Return the id of a student, given it or the name; raise `RequestError` if nobody has it."""
-    owners = {
-        student: standings.ledger
-        for standings in classes.values()
-        for student in standings.ledger.known()
-    }
-    if name in owners:
+    students = ledger.known()
+    if name in students:
         return name
-    found = []
-    for student, ledger in owners.items():
-        person = ledger.person(student)
-        known = {person.name.casefold(), person.login.casefold(), person.email.casefold()}
-        found += [student] if name.casefold() in known - {""} else []
+    found = students_called(ledger, students, name)
     if len(found) != 1:
         why = "several students are" if found else "nobody is"
-        raise RequestError(f"{why} called `{name}` here{did_you_mean(name, owners)}", "give the id")
+        raise RequestError(
+            f"{why} called `{name}` here{did_you_mean(name, students)}", "give the id"
+        )
     return found[0]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -133,13 +133,14 @@ def seed_in_words(printed: int, asked: int | None) -> str:
 
 def known_student(standings: Standings, student: str) -> str:
     """Return the id of a student, given it or the name; raise `RequestError` if nobody has it."""
-    known = standings.ledger.students()
-    if student in dict(standings.ledger.missing()):
+    ledger = standings.ledger
+    known = ledger.students()
+    if student in dict(ledger.missing()):
         raise RequestError(
-            f"{standings.ledger.named(student)} has handed in nothing",
+            f"{ledger.named(student)} has handed in nothing",
             "`missing` in course.toml says what that counts",
         )
-    if student not in known and len(own := _of_that_name(standings, student)) == 1:
+    if student not in known and len(own := students_called(ledger, known, student)) == 1:
         return own[0]
     if student not in known:
         raise RequestError(
@@ -149,11 +150,11 @@ def known_student(standings: Standings, student: str) -> str:
     return student
 
 
-def _of_that_name(standings: Standings, name: str) -> list[str]:
-    """Return the students with a name, login or e-mail address."""
+def students_called(ledger: Ledger, students: Iterable[str], name: str) -> list[str]:
+    """Return those of the students who have a name, login or e-mail address."""
     found = []
-    for student in standings.ledger.students():
-        person = standings.ledger.person(student)
+    for student in students:
+        person = ledger.person(student)
         known = {person.name.casefold(), person.login.casefold(), person.email.casefold()}
         if name.casefold() in known - {""}:
             found.append(student)

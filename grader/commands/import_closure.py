@@ -40,9 +40,9 @@ def modules_run_by(roots: Collection[str], package: Path = PACKAGE) -> list[Path
     return sorted(found)
 
 
-def modules_named_in(text: str, package: Path = PACKAGE) -> set[str]:
+def modules_named_in(text: str) -> set[str]:
     """Return the modules of a package that a source outside of it imports. Raises `SyntaxError`."""
-    return {name for name, _ in _modules_named_in(text, package, "", whole=True)}
+    return {name for name, _ in _modules_named_in(text, PACKAGE, "", whole=True)}
 
 
 @functools.cache

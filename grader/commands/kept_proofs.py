@@ -57,19 +57,13 @@ def hash_of(course: Course, name: str, seed: int) -> str:
     paths = sorted(course[name].folder.glob("*.*"))
     # What an example draws is no part of a proof; it would make that depend on all reports.
     code = [path for path in paths if path.suffix == ".py" and path.name != EXAMPLE]
-    sources = [path.read_text("utf-8", "replace") for path in code]
-    engine = hash_of_engine((*ROOTS, *sorted(_imported_by(sources))))
+    imported: set[str] = set()
+    for path in code:
+        with contextlib.suppress(SyntaxError, ValueError):  # what is no code imports nothing
+            imported |= modules_named_in(path.read_text("utf-8", "replace"))
+    engine = hash_of_engine((*ROOTS, *sorted(imported)))
     files = (part for path in paths for part in (path.name, path.read_bytes()))
     return cache.key_of("proof", course.hashes[name], engine, str(seed), *files)
-
-
-def _imported_by(sources: Sequence[str]) -> set[str]:
-    """Return the modules of the engine that sources import; one that is no code has none."""
-    found: set[str] = set()
-    for source in sources:
-        with contextlib.suppress(SyntaxError, ValueError):
-            found.update(modules_named_in(source))
-    return found
 
 
 @functools.cache

@@ -28,8 +28,12 @@ def make_wheel() -> bytes:
     if installed.version != __version__:
         problem = f"this grader is {__version__}, and it is installed as {installed.version}"
         raise RequestError(problem, "pip install -e .   in its folder")
+    package = {
+        f"grader/{path.relative_to(PACKAGE).as_posix()}": path.read_bytes()
+        for path in files_below(PACKAGE)
+    }
     files = {
-        **_package_files(),
+        **package,
         f"{INFO}/METADATA": (installed.read_text("METADATA") or "").encode(),
         f"{INFO}/WHEEL": KIND.encode(),
         f"{INFO}/entry_points.txt": (installed.read_text("entry_points.txt") or "").encode(),
@@ -56,14 +60,6 @@ def files_below(folder: Path) -> Iterator[Path]:
         is_left = any(part.startswith(".") or part == "__pycache__" for part in parts)
         if path.is_file() and not is_left:
             yield path
-
-
-def _package_files() -> dict[str, bytes]:
-    """Return the files of the package, by their paths in a wheel."""
-    return {
-        f"grader/{path.relative_to(PACKAGE).as_posix()}": path.read_bytes()
-        for path in files_below(PACKAGE)
-    }
 
 
 def _recorded(name: str, data: bytes) -> str:

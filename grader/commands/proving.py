@@ -11,7 +11,7 @@ import functools
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -116,12 +116,12 @@ class Prover:
     def _problem(self, file: str, text: str) -> None:
         self.proof.problems.append(f"reference/{self.exercise.name}/{file}: {text}")
 
-    def grade(self, solution: str, seed: int | None = None, only: Collection[str] = ()) -> Report:
+    def grade(self, solution: str, seed: int | None = None) -> Report:
         """Return the report on `solution` for this exercise, among reference solutions."""
         self._on_wait()  # raises if nobody waits for this proof any more
         files = {**self.solutions, self.exercise.name: solution}
         submission, seed = Submission("validate", files), self.seed if seed is None else seed
-        return self.grader.grade(submission, [self.exercise.name], seed, only=only).report
+        return self.grader.grade(submission, [self.exercise.name], seed).report
 
     def _texts(self) -> None:
         exercise = self.exercise

@@ -11,9 +11,7 @@ from typing import IO, cast
 
 import click
 
-from grader.classroom.gradebooks import CommentColumn, fill_moodle
-from grader.classroom.publishing import explained, writing
-from grader.classroom.returning import (
+from grader.classroom.feedback import (
     Mail,
     canvas_name,
     comment,
@@ -26,6 +24,8 @@ from grader.classroom.returning import (
     parse_sender,
     write_table,
 )
+from grader.classroom.gradebooks import CommentColumn, fill_moodle
+from grader.classroom.publishing import explained, writing
 from grader.classroom.standings import Standing, Standings
 from grader.commands.graded import GRADED, count_students, echo_review, graded_class
 from grader.commands.options import COURSE, FILE, progress_bar

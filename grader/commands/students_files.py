@@ -133,8 +133,5 @@ def _readme(course: Course) -> str:
 
 
 def _adds(exercise: Exercise) -> str:
-    return " ".join(filter(None, [exercise.adds or exercise.summary, _in_italics(exercise.paper)]))
-
-
-def _in_italics(text: str) -> str:
-    return f"*{text}*" if text else ""
+    paper = f" *{exercise.paper}*" if exercise.paper else ""
+    return f"{exercise.adds or exercise.summary}{paper}"

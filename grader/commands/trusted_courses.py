@@ -40,7 +40,7 @@ from grader.user_folders import state_folder
 MAX_BYTES = 16 * 1024**2  # of one file of a course
 MAX_TOTAL = 64 * 1024**2
 MAX_RECORD = 16 * 1024  # of what is known of a folder
-COPY, TEACHING = "exercises", "reference"  # the folders of a course
+COPY = "exercises"  # the folder of a course for students
 TESTS, RECORDS = f"{COPY}/tests/", f"{COPY}/{records.FOLDER}/"
 CONTENTS, FOLDERS, TOLD = "courses", "folders", "told"  # in the state folder
 BINARY = ".bin"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import unicodedata
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from grader.course.bundle import ANOTHER, MAX_BYTES
@@ -28,7 +28,8 @@ def unzip(data: bytes, folder: Path) -> None:
     raw: Any = io.BytesIO(data)  # reads as a file does
     try:
         with zip_members(io.BufferedReader(raw), MAX_MEMBERS, MAX_LISTING) as members:
-            wanted = [member for member in members if _is_of_course(member.path)]
+            # A folder of a course may be in one other folder.
+            wanted = [each for each in members if not {*FOLDERS}.isdisjoint(each.path.parts[:2])]
             _refuse_unusable(wanted)
             room = MAX_BYTES
             for member in wanted:
@@ -40,11 +41,6 @@ def unzip(data: bytes, folder: Path) -> None:
     except (*DAMAGED_ZIP, UnreadableArchive, OSError, RuntimeError, ValueError) as error:
         why = getattr(error, "strerror", None) or clean(str(error))
         raise RequestError(f"the zip of the course cannot be read: {why}", ANOTHER) from None
-
-
-def _is_of_course(path: PurePosixPath) -> bool:
-    """Return whether a file is in a folder of a course, which may be in one other folder."""
-    return any(part in FOLDERS for part in path.parts[:2])
 
 
 def _refuse_unusable(members: list[PackedFile]) -> None:

@@ -13,7 +13,6 @@ from grader.report import (
     Diagnosis,
     ExerciseResult,
     Explanation,
-    LossCurve,
     Outcome,
     Report,
 )
@@ -75,14 +74,12 @@ def _visible_part(exercise: ExerciseResult, policy: Policy, past_due: bool) -> E
         diagnosis=diagnosis,
         charges=exercise.charges if priced else (),
         head_view=exercise.head_view if explained else None,
-        curves=tuple(_visible_curve(curve, shown >= names) for curve in exercise.curves),
+        # What tests found about a training goes if any of them is hidden: it may be that one's.
+        curves=exercise.curves
+        if shown >= names
+        else tuple(replace(curve, reached=()) for curve in exercise.curves),
         idea=exercise.idea if _allows(policy.show.get("idea", "always"), past_due) else "",
     )
-
-
-def _visible_curve(curve: LossCurve, all_shown: bool) -> LossCurve:
-    """Return a curve without what tests found about the training, if any of them is hidden."""
-    return curve if all_shown else replace(curve, reached=())
 
 
 def _allows(when: str, past_due: bool) -> bool:

@@ -26,7 +26,8 @@ def undisturbed() -> Iterator[None]:
     if not __debug__:
         message = "this Python leaves out assertions, and with them the checks of suites"
         raise RequestError(message, "unset PYTHONOPTIMIZE   and give Python no option -O")
-    dropped = {name: value for name, value in os.environ.items() if _is_dropped(name)}
+    beginnings = tuple(DROPPED)
+    dropped = {name: value for name, value in os.environ.items() if name.startswith(beginnings)}
     for name in dropped:
         del os.environ[name]
     try:
@@ -35,7 +36,3 @@ def undisturbed() -> Iterator[None]:
             yield
     finally:
         os.environ.update(dropped)
-
-
-def _is_dropped(name: str) -> bool:
-    return name.startswith(tuple(DROPPED))

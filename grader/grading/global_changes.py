@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from grader.grading.code_text import line_in_words
+from grader.sandbox.syntax import root_name
 from grader.syntax_trees import syntax_tree
 
 CHANGED_BY = {  # by the last name of a function that is called
@@ -54,11 +55,5 @@ def _changes(tree: ast.AST) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.Assign | ast.AugAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
-                if isinstance(target, ast.Attribute) and _root(target) in modules:
+                if isinstance(target, ast.Attribute) and root_name(target) in modules:
                     yield node.lineno, f"`{ast.unparse(target)}`"
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""

@@ -27,11 +27,10 @@ from grader.grading.diagnosis.record import load_record, load_sayings
 from grader.grading.diagnosis.recorded import RecordedCatalogue
 from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.diagnosis.signing import known_with, signature_of
-from grader.grading.drawing import pictures_of
+from grader.grading.drawing import head_view, pictures_of
 from grader.grading.examiner import OnTraining, SandboxExaminer
 from grader.grading.kept_trainings import Keeps
 from grader.grading.outcomes import UNUSABLE, broken
-from grader.grading.picture import head_view
 from grader.grading.price import Nearest, charged
 from grader.grading.programs import solutions
 from grader.grading.reporter import MAX_TRIES, Reporter, given_up, not_run, problem_of
@@ -188,7 +187,12 @@ class Grader:
         self, exercise: Exercise, examiner: SandboxExaminer, only: Collection[str]
     ) -> ExerciseResult:
         if exercise.own_parts and self.course.suites == "hidden":
-            examiner.stood_in[exercise.name] = tuple(self._lacking(exercise, examiner))
+            needed = self.course.needed(exercise.name)
+            examiner.stood_in[exercise.name] = tuple(
+                each.name
+                for each in self.course.exercises
+                if each.name in needed and self._lack(each, examiner)
+            )
         outcomes = self._outcomes(exercise, examiner, only)
         if self.course.suites == "hidden":
             outcomes = tuple(self._blamed(exercise, each) for each in outcomes)
@@ -362,13 +366,6 @@ class Grader:
                 return says if lacks == NOT_WRITTEN else f"{says}: grader check {required.name}"
         return ""
 
-    def _lacking(self, exercise: Exercise, examiner: SandboxExaminer) -> Iterator[str]:
-        """Yield the exercises that one needs and that the student has not solved, in order."""
-        needed = self.course.needed(exercise.name)
-        for required in (each for each in self.course.exercises if each.name in needed):
-            if self._lack(required, examiner):
-                yield required.name
-
     def _lack(self, exercise: Exercise, examiner: SandboxExaminer) -> str:
         """Say how the student's code falls short of an exercise; empty if its cases find nothing.
 
@@ -463,11 +460,8 @@ class Grader:
 
     def known_with(self, exercise: Exercise, signature: str) -> str:
         """Return what a course knows already that has this signature; nothing if it is new."""
-        catalogue = self._public_catalogue(exercise)
+        catalogue = self.computed(exercise, PUBLIC_SEED)
         return known_with(signature, catalogue) if catalogue.cases else ""
-
-    def _public_catalogue(self, exercise: Exercise) -> ComputedCatalogue:
-        return catalogue_of(self.course, exercise, PUBLIC_SEED)
 
     def computed(self, exercise: Exercise, seed: int) -> ComputedCatalogue:
         """Return the catalogue at a seed of an exercise whose solution is at hand."""

@@ -152,7 +152,7 @@ def _cell_of(text: str, nodes: list[ast.AST], reaches_any: ReachesAny) -> _CellN
                 cell.sets.add((name, part))
             case ast.Attribute(attr=part, ctx=ast.Store()):
                 cell.binds.add(part)
-                cell.sets.add((_root(node), part))
+                cell.sets.add((root_name(node), part))
             case ast.Attribute(attr=part):
                 cell.reads.add(part)
             case ast.alias(name="*"):
@@ -160,7 +160,7 @@ def _cell_of(text: str, nodes: list[ast.AST], reaches_any: ReachesAny) -> _CellN
     return cell
 
 
-def _root(node: ast.expr) -> str:
+def root_name(node: ast.expr) -> str:
     """Return the name that a chain of attributes begins with; empty if it begins otherwise."""
     while isinstance(node, ast.Attribute):
         node = node.value

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from grader.classroom.gradebooks import fill
-from grader.classroom.gradebooks.match import ExercisePoints, GradebookRow, StudentMark, keys
+from grader.classroom.gradebooks.match import GradebookRow, StudentMark, keys
 from grader.classroom.gradebooks.table import CsvRecord, Table, read_table
 from grader.errors import RequestError
 from grader.report import Person
@@ -98,7 +98,8 @@ class _Gradebook:
                 yield fill.exercise_column(name, index, exercise.name, scale, _is_excused)
                 continue
             scale = fill.Scale(comma=self._has_commas)
-            above = {self.maxima: scale.text(_full(exercise))} if self.maxima else {}
+            full = StudentMark("", Person(), exercise.max_points, exercise.max_points)
+            above = {self.maxima: scale.text(full)} if self.maxima else {}
             title = exercise.title or exercise.name
             yield fill.exercise_column(title, None, exercise.name, scale, above=above)
 
@@ -120,11 +121,6 @@ class _Gradebook:
             )
         cells = [maximum, *(self.table.cell(record, assignment) for record in self.students)]
         return fill.Scale(points, fill.has_decimal_comma(cells), self.scaled)
-
-
-def _full(exercise: ExercisePoints) -> StudentMark:
-    """Return the mark of somebody who has all points of an exercise."""
-    return StudentMark("", Person(), exercise.max_points, exercise.max_points)
 
 
 def _is_excused(cell: str) -> bool:

@@ -12,10 +12,10 @@ from grader.classroom.storage import COLUMNS
 from grader.classroom.stored.rows import Check, Rows, decoded, now
 from grader.classroom.workers.messages import GradedJob, decode_result
 
-RESULT = f"{COLUMNS['results']}, seconds, at, run, checksum"
+_RESULT = f"{COLUMNS['results']}, seconds, at, run, checksum"
 # What no checksum covers is copied as what it should be, damaged or not.
-TIMES = "CAST(ifnull(seconds, 0) AS REAL), CAST(ifnull(at, '') AS TEXT)"
-_COPIED = f"{COLUMNS['results']}, {TIMES}, CAST(ifnull(run, 0) AS INTEGER), checksum"
+_TIMES = "CAST(ifnull(seconds, 0) AS REAL), CAST(ifnull(at, '') AS TEXT)"
+_COPIED = f"{COLUMNS['results']}, {_TIMES}, CAST(ifnull(run, 0) AS INTEGER), checksum"
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,14 @@ class Results(Rows):
         of = "hash IN (SELECT hash FROM attempts WHERE student = ?)"
         with self.writing():
             copied = f"SELECT {_COPIED} FROM results WHERE {of}"
-            self._db.execute(f"INSERT OR REPLACE INTO set_aside ({RESULT}) {copied}", [student])
+            self._db.execute(f"INSERT OR REPLACE INTO set_aside ({_RESULT}) {copied}", [student])
             self._db.execute(f"DELETE FROM results WHERE {of}", [student])
 
     def rollback_trial(self) -> None:
         """End the trial; put back the results that were set aside."""
         with self.writing():
             copied = f"SELECT {_COPIED} FROM set_aside"
-            self._db.execute(f"INSERT OR REPLACE INTO results ({RESULT}) {copied}")
+            self._db.execute(f"INSERT OR REPLACE INTO results ({_RESULT}) {copied}")
             self._db.execute("DELETE FROM set_aside")
 
     def commit_trial(self) -> None:

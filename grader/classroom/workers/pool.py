@@ -192,13 +192,6 @@ class WorkerPool:
         self._closed = False
         self._threads = ThreadPoolExecutor(size, "grading")
 
-    @property
-    def pids(self) -> list[int]:
-        """The template process, and the grading processes that are busy."""
-        with self._lock:
-            template = [self._template.process.pid] if self._template else []
-            return template + [process.pid for process in self._busy]
-
     def start(self) -> None:
         """Start the template process; return at once, it warms up meanwhile."""
         with self._lock:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import functools
 import itertools
+import marshal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,10 +15,10 @@ from typing import Any
 from grader.errors import CourseError, StudentFailure, WorkerLost
 from grader.report import Frame
 from grader.sandbox import wire
-from grader.sandbox.host.stand_ins import without_text
 from grader.sandbox.host.training import OnReport, TrainingLimits, TrainingLog
 from grader.sandbox.host.worker import Transport
 from grader.sandbox.source import Use, may_name
+from grader.sandbox.syntax import parsed
 
 LOST = "your code is no longer running"
 # Of the time of a call: what calls of the same name have once one of them did not finish, each and
@@ -230,7 +233,7 @@ class WorkerConnection:
 
     def _load_program(self, subject: Subject) -> wire.Handle:
         sources = {
-            name: source if source.own else without_text(source)
+            name: source if source.own else _without_text(source)
             for name, source in subject.sources.items()
         }
         self._is_unused = False
@@ -389,3 +392,24 @@ def _failure(answer: wire.Failure) -> StudentFailure:
     failure = StudentFailure(answer.kind, answer.message, frames, tuple(answer.mro))
     failure.operations = answer.operations
     return failure
+
+
+@functools.lru_cache(maxsize=64)
+def _without_text(source: wire.Source) -> wire.Source:
+    """Return a stand-in compiled, without its text: student code can read all that a worker holds.
+
+    Its docstrings are left out, too, and with the text its comments.
+    """
+    try:
+        tree = parsed(source.text, source.file)
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+                and ast.get_docstring(node, clean=False) is not None
+            ):
+                node.body[0] = ast.copy_location(ast.Pass(), node.body[0])
+        code = compile(tree, source.file, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        says = f"{source.file}: {error.msg} (line {error.lineno})"
+        raise CourseError(says, "grader validate") from error
+    return wire.Source(source.file, "", own=False, code=marshal.dumps(code))

@@ -74,7 +74,10 @@ class QuotaMonitor:
             return
         self._checked = time.monotonic()
         for pid, ended in self._reasons.items():
-            if not ended and (reason := self._exceeded_quota(pid)):
+            if ended:
+                continue
+            folder, written = self.folder(pid), self._written[pid]
+            if reason := _exceeded_threads(pid) or _exceeded_files(folder, written):
                 self._reasons[pid] = reason
                 _kill(pid)
 
@@ -94,10 +97,6 @@ class QuotaMonitor:
         _remove(self.folder(pid))
         self._written.pop(pid, None)
         return status, self._reasons.pop(pid, "") or (HUNG_UP if is_running else "")
-
-    def _exceeded_quota(self, pid: int) -> str:
-        """Return which quota a worker exceeds, in words for the student; empty if none."""
-        return _exceeded_threads(pid) or _exceeded_files(self.folder(pid), self._written[pid])
 
     def close(self) -> None:
         """End every worker and remove all folders."""
