@@ -51,7 +51,7 @@ def test_every_form_of_a_report_has_the_error_of_loading_as_its_headline(
     assert "**`scale.py` cannot be loaded.**" in shown["markdown"]
     assert "scale: scale.py cannot be loaded." in shown["text"]
     assert "::scale.py cannot be loaded." in shown["github"]
-    assert "Fix this first: <code>scale.py</code> cannot be loaded." in shown["html"]
+    assert "Fix this first: scale.py cannot be loaded." in shown["html"]
     assert "doubles" not in shown["github"].partition("::error")[2]
 
 
