@@ -119,7 +119,8 @@ def first_failure(tests: Iterable[Outcome], explained: Collection[str] = ()) -> 
         costs = test.points != test.max_points
         unwritten = test.kind == "NotImplementedError"
         vague = test.kind == NO_COMPUTATION and not test.wrong  # others show where it goes wrong
-        return not costs, not test.loading, unwritten, vague, not test.required, test.name not in explained
+        first = not costs, not test.loading, unwritten, vague
+        return *first, not test.required, test.name not in explained
 
     return min((test for test in tests if test.is_wrong), key=order, default=None)
 

@@ -90,7 +90,7 @@ def test_what_is_odd_about_a_clone_is_flagged(tmp_path: Path, batch: Cli, stub: 
         **dict.fromkeys(("s001", "s002", "s004", "s005", "s006", "s007"), "6"),
         "s003": "8",  # the engine of this test gives all points
     }
-    edits = "edits are not committed: scale.py; needs review"
+    edits = "edits are not committed: `scale.py`; needs review"
     never = "there is no commit after the stub: the student never committed; needs review"
     assert "no branch is checked out (detached HEAD)" in flags(tmp_path, "s001")[0]
     assert flags(tmp_path, "s002") == [edits]
@@ -342,7 +342,7 @@ def test_a_commit_of_tangled_names_takes_no_time(tmp_path: Path, batch: Cli) -> 
     before = time.process_time()
     assert batch() == {"s001": "2"}
     assert time.process_time() - before < 10
-    assert flags(tmp_path, "s001")[0].startswith("edits are not committed: scale.py")
+    assert flags(tmp_path, "s001")[0].startswith("edits are not committed: `scale.py`")
 
 
 @pytest.mark.slow

@@ -114,9 +114,9 @@ def test_a_broken_zip_affects_no_other_file(tmp_path: Path, course: Course) -> N
     place(tmp_path, "s001/more.zip", "s002.zip", text="PK\x03\x04 this is no zip")
     found = read(tmp_path, course)
     assert set(found["s001"].files) == {"masked_softmax"}
-    assert any("more.zip: the archive cannot be read" in note for note in found["s001"].notes)
+    assert any("`more.zip`: the archive cannot be read" in note for note in found["s001"].notes)
     assert reason(found["s002"], course).startswith(
-        "s002.zip: the archive cannot be read: File is not a zip file"
+        "`s002.zip`: the archive cannot be read: File is not a zip file"
     )
 
 
@@ -153,9 +153,9 @@ def test_no_reason_for_students_names_a_folder_of_the_teachers_machine(
     (tmp_path / "s004").mkdir()
     found = read(tmp_path, course)
     assert reason(found["s001"], course) == "no exercise file in s001"
-    clash = "a/layer_norm.py and b/layer_norm.py could each be meant for layer_norm, so none"
+    clash = "`a/layer_norm.py` and `b/layer_norm.py` could each be meant for layer_norm, so none"
     assert clash in reason(found["s002"], course)
-    assert reason(found["s003"], course).startswith("no exercise file in s003; notes.py is not")
+    assert reason(found["s003"], course).startswith("no exercise file in s003; `notes.py` is not")
     assert reason(found["s004"], course) == "no file was handed in"
 
     def denied(paths: list[Path], *_: object, **__: object) -> None:

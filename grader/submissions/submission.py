@@ -17,8 +17,8 @@ from grader.packed import UnreadableArchive
 from grader.submissions.archives import ZIP_AGAIN, is_opened, unpacked, without_suffix
 from grader.submissions.code_files import CodeFiles, digest_of
 from grader.submissions.exercise_files import find_exercise_files
-from grader.submissions.notes import as_reason, flags_first, printable_name, shortened
-from grader.submissions.opening import OwnFolder
+from grader.submissions.notes import as_reason, flags_first, printable_name, quoted, shortened
+from grader.submissions.opening import OwnFolder, code_stem, code_suffix
 from grader.submissions.reader import messages
 from grader.submissions.reader.exchange import NONSENSE, ReadingFailed, ReadingImpossible
 from grader.submissions.reader.host import exercise_names, readers
@@ -125,7 +125,7 @@ def read_submission(paths: Sequence[Path], course: Course, *, inside: bool = Fal
             for name, file in find_exercise_files(opened, code_files, notes).items():
                 below = PurePath(*file.parts[len(opened.parts) :])
                 at = below if inside else path / below
-                place = printable_name(str(at.with_suffix(at.suffix.lower())))
+                place = printable_name(str(at.with_name(code_stem(at.name) + code_suffix(at.name))))
                 if name in places:
                     raise RequestError(
                         f"{name} is given twice: {places[name]} and {place}",
@@ -133,6 +133,7 @@ def read_submission(paths: Sequence[Path], course: Course, *, inside: bool = Fal
                     )
                 places[name] = place
                 code = code_files.read(file)
+                notes += [f"{quoted(place)}: {remark}" for remark in code.remarks]
                 if code.digest not in digests.values():  # one file may hold several exercises
                     room -= len(code.text.encode())
                 if code.problem or room < 0:

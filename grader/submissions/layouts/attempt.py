@@ -16,7 +16,7 @@ from pathlib import Path
 from grader.errors import RequestError
 from grader.report import Person
 from grader.submissions.archives import is_archive, is_code_or_opened, unopened_reason
-from grader.submissions.notes import MAX_NOTES, for_review, printable_name
+from grader.submissions.notes import MAX_NOTES, for_review, printable_name, quoted
 from grader.submissions.opening import Entry, OwnFolder, is_clutter
 from grader.trees import IS_A_LINK, NOT_REGULAR, NotOpened
 
@@ -147,8 +147,8 @@ def unsupported_note(name: str) -> str:
     if is_code_or_opened(name):
         return ""
     if is_archive(name):
-        return for_review(f"{printable_name(name)} {unopened_reason(name)}")
-    return f"{printable_name(name)} is neither Python, a notebook nor a zip"
+        return for_review(f"{quoted(name)} {unopened_reason(name)}")
+    return f"{quoted(name)} is neither Python, a notebook nor a zip"
 
 
 def student_names(claims: Iterable[tuple[str, str]]) -> list[str]:

@@ -18,7 +18,6 @@ from grader.errors import RequestError
 from grader.packed import UnreadableArchive
 from grader.submissions import archives
 from grader.submissions.archives import (
-    CODE,
     ZIP_AGAIN,
     is_archive,
     is_code_or_opened,
@@ -34,9 +33,10 @@ from grader.submissions.notes import (
     for_review,
     left_out,
     printable_name,
+    quoted,
     shortened,
 )
-from grader.submissions.opening import Entry, OwnFolder, is_clutter
+from grader.submissions.opening import Entry, OwnFolder, code_stem, code_suffix, is_clutter
 from grader.submissions.reader import messages
 from grader.submissions.reader.exchange import ReadingFailed, ReadingImpossible
 from grader.submissions.reader.host import exercise_names, readers
@@ -191,7 +191,7 @@ def _inner_parts(part: AttemptPart, notes: list[str]) -> list[_InnerPart]:
 
 
 def _left_out(name: str, why: str) -> str:
-    return for_review(left_out(printable_name(name), why))
+    return for_review(left_out(name, why))
 
 
 def _is_unopened(entry: Entry) -> bool:
@@ -246,7 +246,7 @@ class _Copier:
     def _new_folder(self, zip_name: str, taken: Mapping[str, int]) -> Path:
         """Make a folder that is called after a zip, and that is searched for exercises."""
         name = without_suffix(zip_name)
-        name = os.path.splitext(name)[0] if name.lower().endswith(CODE) else name
+        name = code_stem(name) if code_suffix(name) else name
         name = name.lstrip("._ ")[:MAX_FOLDER_NAME] or "zip"
         names = itertools.chain([name], (f"{name} {number}" for number in itertools.count(2)))
         free = (each for each in names if each not in taken)
@@ -276,7 +276,7 @@ class _Copier:
         try:
             archives.unpack(part.path, into, self._notes, limits, part.within)
         except UnreadableArchive as error:
-            self._notes.append(for_review(f"{printable_name(name)}: {error}; {ZIP_AGAIN}"))
+            self._notes.append(for_review(f"{quoted(name)}: {error}; {ZIP_AGAIN}"))
             shutil.rmtree(into)
             return
         for file in filter(Path.is_file, into.rglob("*")):
@@ -295,7 +295,7 @@ class _Copier:
         except OSError as error:
             self._leave_out(folder.name, _cannot_be_read(error))
             return
-        yield from (one.path for one in entries if one.suffix in CODE and not one.is_folder)
+        yield from (one.path for one in entries if code_suffix(one.name) and not one.is_folder)
         for entry in entries:
             if entry.kind == "file" and is_archive(entry.name) and not entry.name.startswith("."):
                 self._leave_out(entry.name, unopened_reason(entry.name))

@@ -19,7 +19,7 @@ from grader.course.course import Course
 from grader.course.stubs import is_untouched
 from grader.errors import RequestError
 from grader.report import Person
-from grader.submissions.archives import CODE, MAX_DEPTH, is_archive, without_suffix
+from grader.submissions.archives import MAX_DEPTH, is_archive, without_suffix
 from grader.submissions.code_files import MAX_NOTEBOOK_BYTES
 from grader.submissions.folders import MAX_WRAPPING, exact_name, is_searched
 from grader.submissions.layouts import plain
@@ -34,8 +34,8 @@ from grader.submissions.layouts.commits import (
     open_commits,
 )
 from grader.submissions.near_names import marked_copy_of, resembled
-from grader.submissions.notes import MAX_NAMED, for_review, printable_name, shortened
-from grader.submissions.opening import Entry, OwnFolder
+from grader.submissions.notes import for_review, listed, printable_name
+from grader.submissions.opening import Entry, OwnFolder, code_stem, code_suffix
 from grader.submissions.reader.host import exercise_names
 from grader.trees import NotOpened, read_file
 
@@ -121,7 +121,7 @@ def _oddities(clone: Path, commits: Commits, course: Course) -> Iterator[str]:
     files = {path: blob for path, blob in commits.files(commits.head).items() if _is_code(path)}
     there = _code_in(clone, commits.head)
     if edited := sorted(_edited(there, files, course)):
-        yield f"{EDITED}: {', '.join(shortened(list(map(printable_name, edited)), MAX_NAMED))}"
+        yield f"{EDITED}: {listed(edited)}"
     known = {blob: one.data for one in there.values() for blob in one.blobs}
     near = {path: files[path] for path in _nearest(files)}
     wanted = [blob for blob in near.values() if blob not in known]
@@ -146,7 +146,7 @@ def _is_code(path: str) -> bool:
     """Return whether a file of a commit is code where exercises are looked for."""
     parts = PurePosixPath(path).parts
     is_near = 0 < len(parts) <= MAX_WRAPPING + 1
-    return is_near and path.lower().endswith(CODE) and all(map(is_searched, parts))
+    return is_near and code_suffix(path) != "" and all(map(is_searched, parts))
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _own_name(path: str, course: Course) -> str:
 
 def _exercise_of(path: str, course: Course) -> str:
     """Return the exercise that a file is meant for by its name, or nothing."""
-    stem = PurePosixPath(path).stem
+    stem = code_stem(PurePosixPath(path).name)
     return (
         _own_name(path, course)
         or marked_copy_of(stem, course.names)
@@ -206,7 +206,7 @@ def _exercise_of(path: str, course: Course) -> str:
 
 
 def _is_python(path: str) -> bool:
-    return path.lower().endswith(".py")
+    return code_suffix(path) == ".py"
 
 
 def _has_work(name: str, is_python: bool, data: bytes, course: Course) -> bool:
@@ -287,5 +287,5 @@ def _is_wanted(path: str) -> bool:
     """Return whether a file of a commit can be part of a submission; git allows any names."""
     parts = path.split("/")
     is_inside = all(part not in ("", ".", "..") for part in parts) and len(parts) <= MAX_DEPTH
-    is_wanted = path.lower().endswith(CODE) or is_archive(path)
+    is_wanted = code_suffix(path) != "" or is_archive(path)
     return is_inside and is_wanted and all(map(is_searched, parts[:-1]))
