@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal
 
 TWO = "Two mistakes at once. "  # the beginning of a diagnosis that names two
@@ -103,7 +102,7 @@ class Outcome:
         """What is wrong, in a sentence: what the check asks for, unless the file does not load."""
         if not self.loading:
             return self.sentence
-        file = PurePosixPath(self.where.file).name if self.where else "the file"
+        file = re.split(r"[/\\]", self.where.file)[-1] if self.where else "the file"
         return f"{file} cannot be loaded."
 
 

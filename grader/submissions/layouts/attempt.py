@@ -48,7 +48,8 @@ class Attempt:
 
     `student` is unique in the class and usable as a file name. `number` counts the student's
     attempts from 1, the oldest. `submitted` has a time zone. `late` is True only if the platform
-    says so. `notes` are shown in the student's report. `root` is the folder of the class.
+    says so. `notes` are shown in the student's report. `root` is the folder of the class. With a
+    `commit`, the only part is a git clone, and the files of that commit count.
     """
 
     student: str
@@ -59,6 +60,7 @@ class Attempt:
     late: bool = False
     notes: tuple[str, ...] = ()
     root: Path | None = None
+    commit: str = ""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from grader.course.course import Course
 from grader.errors import RequestError
 from grader.packed import UnreadableArchive
+from grader.scratch import scratch_folder
 from grader.submissions import archives
 from grader.submissions.archives import (
     ZIP_AGAIN,
@@ -27,6 +28,7 @@ from grader.submissions.archives import (
 )
 from grader.submissions.folders import is_searched
 from grader.submissions.layouts.attempt import Attempt, AttemptPart
+from grader.submissions.layouts.commits import UNREADABLE, write_files
 from grader.submissions.notes import (
     as_reason,
     flags_first,
@@ -84,6 +86,22 @@ def collect(attempt: Attempt, course: Course) -> Submission:
     If it cannot be read, every exercise has the reason. Raises `RequestError` if this machine is
     the reason, such as a full disk.
     """
+    if not attempt.commit:
+        return _collect(attempt, course)
+    (part,) = attempt.parts
+    with scratch_folder("commit") as folder:
+        try:
+            flags = map(for_review, write_files(part.path, attempt.commit, folder))
+        except UNREADABLE as error:
+            if isinstance(error, OSError) and error.errno in MACHINE_ERRORS:
+                why = f"cannot write the files of a commit: {error.strerror}"
+                raise RequestError(why, "fix that, and run the same command again") from None
+            return unread(attempt, course, "its commits cannot be read")
+        notes, parts = (*attempt.notes, *flags), (AttemptPart(folder, part.name),)
+        return _collect(replace(attempt, parts=parts, root=None, notes=notes), course)
+
+
+def _collect(attempt: Attempt, course: Course) -> Submission:
     parts = tuple(
         messages.PartToRead(os.fsencode(part.path.absolute()), os.fsencode(part.name))
         for part in attempt.parts
