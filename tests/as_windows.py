@@ -125,9 +125,9 @@ def as_on_windows(import_module: Callable[..., Any]) -> Callable[..., Any]:
 
 if __name__ == "__main__":
     builtins.__import__ = as_on_windows(builtins.__import__)
-    import grader.sandbox.host.child
+    import grader.processes.child
 
-    grader.sandbox.host.child.module_command = lambda module: (
+    grader.processes.child.module_command = lambda module: (
         *(sys.executable, "-I", "-X", "utf8", "-W", "ignore", __file__, "-m", module),
     )
     if sys.argv[1:2] == ["-m"]:

@@ -37,9 +37,9 @@ from grader.commands.trusted_courses import trust_folder
 from grader.course.course import Course, load_course
 from grader.grading.session import with_grader
 from grader.printing import SYSTEMS
+from grader.processes.child import ONE_THREAD, ChildProcess
 from grader.report import ExerciseResult, Report
 from grader.sandbox.confinement.limits import Confinement
-from grader.sandbox.host.child import ONE_THREAD, ChildProcess
 from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import Submission
 

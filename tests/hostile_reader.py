@@ -19,6 +19,7 @@ from typing import NoReturn
 
 from msgspec import structs
 
+from grader.processes import channel, forking
 from grader.sandbox.confinement.layers import die_with
 from grader.submissions.reader import messages
 from grader.submissions.reader_process import template as reader_process
@@ -47,9 +48,9 @@ def behave(job: messages.Job, read: messages.FilesRead) -> messages.Answer:  # n
             bytearray(1 << 40)
         case "floods" | "nonsense":
             size = 10 if HOW == "nonsense" else messages.MAX_ANSWER + 1
-            body = messages.HEADER.pack(size) + b"\xc1" * size
+            body = channel.HEADER.pack(size) + b"\xc1" * size
             while body:
-                body = body[os.write(reader_process.CONNECTION, body) :]
+                body = body[os.write(forking.CONNECTION, body) :]
         case "other answer":
             return messages.ClassUnpacked(())
         case "other exercise":

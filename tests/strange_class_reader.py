@@ -18,6 +18,7 @@ from pathlib import Path
 
 from msgspec import structs
 
+from grader.processes import channel, forking
 from grader.submissions.reader import messages, sharing
 from grader.submissions.reader_process import template as reader_process
 
@@ -50,13 +51,15 @@ def misbehave(job: messages.ReadAttempt) -> None:
         case "computes":
             signal.raise_signal(signal.SIGXCPU)
         case "floods":
-            os.write(reader_process.CONNECTION, messages.HEADER.pack(messages.MAX_ANSWER * 2))
+            os.write(forking.CONNECTION, channel.HEADER.pack(messages.MAX_ANSWER * 2))
         case "talks nonsense":
-            os.write(reader_process.CONNECTION, messages.HEADER.pack(2) + b"\xc1\xc1")
+            os.write(forking.CONNECTION, channel.HEADER.pack(2) + b"\xc1\xc1")
         case "answers twice" if job.student == b"s001":
             read = with_process(honest(job))
             assert isinstance(read, messages.FilesRead)
-            os.write(reader_process.CONNECTION, messages.frame(messages.PlainlyRead(1, read)))
+            os.write(
+                forking.CONNECTION, channel.framed(messages.encode(messages.PlainlyRead(1, read)))
+            )
         case "takes links for folders":
             Path.is_symlink = lambda path: False  # type: ignore[method-assign]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commandline import Cli
 
-from grader.commands.branches import Pair, Table, load_reasons
+from grader.commands.branches import AskedPromises, Unasked, load_reasons
 from grader.commands.watched_calls import watch_calls
 from grader.course.course import Course, load_course
 
@@ -75,14 +75,14 @@ def folder(tiny_copy: Path) -> Path:
     return folder
 
 
-def tabulate(folder: Path, *cases: str, **options: str) -> Table:
+def tabulate(folder: Path, *cases: str, **options: str) -> AskedPromises:
     lines = [f'case("{n}.", {case})\n' for n, case in enumerate(cases)]
     (folder / "test_hidden.py").write_text(SUITE + "import torch\n" + "".join(lines))
     course = load_course(folder.parents[1])
     return watch_calls(course, course["scale"], 1)
 
 
-def asked(table: Table) -> dict[str, set[str]]:
+def asked(table: AskedPromises) -> dict[str, set[str]]:
     return {str(branch): {*count} for branch, count in table.counts.items()}
 
 
@@ -113,7 +113,7 @@ def test_what_a_call_is_asked_for_is_read_off_the_call(
     table = tabulate(folder, case)
     assert promise in asked(table)[PLAIN]
     assert promise not in asked(table)[NEGATED]
-    assert Pair(NEGATED, promise) in table.missing
+    assert Unasked(NEGATED, promise) in table.missing
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_module_has_the_options_of_its_constructor(
 
 def test_a_promise_is_asked_in_the_same_branch_only_where_a_case_does(folder: Path) -> None:
     both = HALF.replace("2.0)", "2.0, negate=True)")
-    assert Pair(NEGATED, "half precision") not in tabulate(folder, HALF, both).missing
+    assert Unasked(NEGATED, "half precision") not in tabulate(folder, HALF, both).missing
 
 
 @pytest.mark.parametrize("maker", ["only_dtype(", "accepted("])
@@ -180,7 +180,7 @@ def test_a_tensor_that_may_be_none_has_a_branch_for_each_number_of_its_axes(fold
 
 
 def test_an_option_that_no_case_gives_is_missing(folder: Path) -> None:
-    assert Pair("scale(lens=given)", "values") in tabulate(folder).missing
+    assert Unasked("scale(lens=given)", "values") in tabulate(folder).missing
 
 
 def test_other_numbers_of_axes_are_one_branch(folder: Path) -> None:

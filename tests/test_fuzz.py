@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 
 from grader import testing
 from grader.errors import CheckFailure, Mismatch, StudentFailure, WorkerLost
+from grader.processes.channel import HEADER
 from grader.sandbox import wire
 from grader.sandbox.control import Ended
 from grader.sandbox.host.connection import Subject, WorkerConnection
@@ -377,10 +378,10 @@ class Pipe:
 
 GOOD = wire.frame(Reply(1, "x" * 99))
 STREAMS = {  # the bytes that arrive, whether the stream then ends, and the kind of failure
-    "a frame that is too long": (wire.HEADER.pack(wire.MAX_FRAME + 1), False, "Protocol"),
+    "a frame that is too long": (HEADER.pack(wire.MAX_FRAME + 1), False, "Protocol"),
     "a frame of 4 GiB": (b"\xff" * 4 + GOOD, False, "Protocol"),
     "a frame of nothing": (bytes(4), False, "Protocol"),
-    "noise": (wire.HEADER.pack(4) + b"\xff\xc1\x00\x91", False, "Protocol"),
+    "noise": (HEADER.pack(4) + b"\xff\xc1\x00\x91", False, "Protocol"),
     "a second answer": (GOOD * 2, False, "Protocol"),
     "a byte too many": (GOOD + b"\0", False, "Protocol"),
     "an answer to another request": (wire.frame(Reply(2)), False, "Protocol"),
@@ -388,7 +389,7 @@ STREAMS = {  # the bytes that arrive, whether the stream then ends, and the kind
     "nothing": (b"", False, "Timeout"),
     "half a header": (GOOD[:2], False, "Timeout"),
     "half an answer": (GOOD[:60], False, "Timeout"),
-    "a length and no more": (wire.HEADER.pack(MIB), False, "Timeout"),
+    "a length and no more": (HEADER.pack(MIB), False, "Timeout"),
     "no answer at all": (b"", True, "Crash"),
     "half a header and the end": (GOOD[:2], True, "Crash"),
     "half an answer and the end": (GOOD[:60], True, "Crash"),
@@ -448,7 +449,7 @@ def test_bytes_that_come_one_by_one_get_no_extra_time() -> None:
 
     def drip() -> None:
         with contextlib.suppress(OSError):
-            for byte in wire.HEADER.pack(MIB) + bytes(2000):  # a minute
+            for byte in HEADER.pack(MIB) + bytes(2000):  # a minute
                 pipe.theirs.sendall(bytes([byte]))
                 time.sleep(0.03)
 

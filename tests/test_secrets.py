@@ -16,8 +16,8 @@ from msgspec import structs
 
 from grader.course.course import Course
 from grader.grading.session import with_grader
+from grader.processes.child import ChildProcess
 from grader.report import Report
-from grader.sandbox.host.child import ChildProcess
 from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import Submission
 

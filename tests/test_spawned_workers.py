@@ -24,10 +24,10 @@ from students_day import Said, spend
 from grader.commands.standby_process import CheckOrder
 from grader.course.course import Course
 from grader.errors import InternalError
+from grader.processes.child import clean_environment
 from grader.sandbox import control
 from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.host import spawning, starting
-from grader.sandbox.host.child import clean_environment
 from grader.sandbox.host.spawned_workers import SpawnedWorkers
 from grader.sandbox.host.spawning import SpawnedProcess
 from grader.sandbox.invitation import LOOPBACK, TOKEN_BYTES

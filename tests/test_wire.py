@@ -10,14 +10,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grader.processes.channel import HEADER
 from grader.sandbox import wire
 
 
 def crossed(value: object) -> object:
     packed = wire.pack(value, lambda t: wire.pack_tensor(t, keep_layout=True), wire.refuse)
     framed = wire.frame(wire.Reply(id=1, value=packed))
-    assert wire.body_length(framed[: wire.HEADER.size]) == len(framed) - wire.HEADER.size
-    answer = wire.decode_answer(framed[wire.HEADER.size :])
+    assert wire.body_length(framed[: HEADER.size]) == len(framed) - HEADER.size
+    answer = wire.decode_answer(framed[HEADER.size :])
     assert isinstance(answer, wire.Reply)
     return wire.unpack(answer.value, wire.unpack_tensor, wire.refuse)
 
@@ -112,7 +113,7 @@ def test_deep_nesting_is_malformed() -> None:
 
 def test_a_long_frame_is_refused_before_it_is_read() -> None:
     with pytest.raises(wire.Malformed, match="at most"):
-        wire.body_length(wire.HEADER.pack(wire.MAX_FRAME + 1))
+        wire.body_length(HEADER.pack(wire.MAX_FRAME + 1))
 
 
 def test_what_is_not_on_the_list_does_not_cross() -> None:

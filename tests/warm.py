@@ -251,7 +251,7 @@ def _become(order: dict[str, Any], kept: dict[int, int]) -> NoReturn:
 
 def _fork_from_now_on() -> None:
     """Have this process start its own children in the same way."""
-    from grader.sandbox.host.child import ChildProcess
+    from grader.processes.child import ChildProcess
 
     _Forks._has_zygote = False
     subprocess.Popen = ChildProcess.popen = _Forks  # type: ignore[misc]

@@ -41,7 +41,7 @@ class Branch(NamedTuple):
         return f"{self.call}({self.option}={self.value})"
 
 
-class Pair(NamedTuple):
+class Unasked(NamedTuple):
     """A branch, as text, and a promise."""
 
     branch: str
@@ -49,7 +49,7 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table:
+class AskedPromises:
     """How many cases ask each promise in each branch of an exercise."""
 
     counts: dict[Branch, Counter[str]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Table:
         return [found for _, branches in by_option if len(found := [*branches]) > 1]
 
     @property
-    def missing(self) -> list[Pair]:
+    def missing(self) -> list[Unasked]:
         """The pairs that no case asks, though one asks the promise in another branch."""
         found = []
         for branches in self.options:
@@ -70,10 +70,10 @@ class Table:
             for branch, promise in itertools.product(branches, PROMISES):
                 lacking = {promise, *promise.split(AND)} - self.counts[branch].keys()
                 if promise in asked and lacking == {promise} and branch not in self.unwatched:
-                    found.append(Pair(str(branch), promise))
+                    found.append(Unasked(str(branch), promise))
         return found
 
-    def problems(self, reasons: Mapping[Pair, str]) -> Iterator[tuple[str, str]]:
+    def problems(self, reasons: Mapping[Unasked, str]) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the pairs, as sentences, each after the file to fix."""
         missing, names = self.missing, ([str(branch) for branch in self.counts], PROMISES)
         for branch, promise in missing:
@@ -90,7 +90,7 @@ class Table:
             if problem:
                 yield NOT_ASKED_FILE, f"{pair.branch}: {pair.promise}: {problem}"
 
-    def lines(self, reasons: Collection[Pair]) -> Iterator[str]:
+    def lines(self, reasons: Collection[Unasked]) -> Iterator[str]:
         """Yield the table; ✗ marks a pair that is missing, and "why" one with a reason."""
         marks = dict.fromkeys(self.missing, "✗") | dict.fromkeys(reasons, "why")
         for branches in self.options:
@@ -98,7 +98,7 @@ class Table:
             rows = [(f"{branches[0].call}: {branches[0].option}", [b.value for b in branches])]
             for promise in PROMISES:
                 counts = [self.counts[branch][promise] for branch in branches]
-                pairs = [Pair(str(branch), promise) for branch in branches]
+                pairs = [Unasked(str(branch), promise) for branch in branches]
                 if any(counts):
                     cells = [marks.get(pair, f"{n or '–'}") for pair, n in zip(pairs, counts)]
                     rows.append((promise, cells))
@@ -107,12 +107,12 @@ class Table:
             yield ""
 
 
-def load_reasons(exercise: Exercise) -> dict[Pair, str]:
+def load_reasons(exercise: Exercise) -> dict[Unasked, str]:
     """Return why pairs are not asked, as the author says it; raises `CourseError`."""
     path = exercise.folder / NOT_ASKED_FILE
     tables = read_data(path) if path.is_file() else {}
     return {
-        Pair(branch, promise.strip()): why
+        Unasked(branch, promise.strip()): why
         for branch, reasons in convert(tables, dict[str, dict[str, str]], str(path)).items()
         for promises, why in reasons.items()
         for promise in promises.split(",")

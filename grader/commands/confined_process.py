@@ -22,6 +22,7 @@ from grader.course.course import load_course
 from grader.errors import GraderError
 from grader.grading import confined_messages as messages
 from grader.grading.session import with_grader
+from grader.processes import channel
 from grader.sandbox.confinement.layers import confine, prepare
 from grader.sandbox.control import Ended
 
@@ -38,25 +39,12 @@ class Host:
 
     def send(self, message: msgspec.Struct) -> None:
         """Send a message."""
-        self._orders.sendall(messages.frame(message))
+        channel.send(self._orders, messages.encode(message))
 
     def receive(self) -> messages.ToProcess:
         """Return the next message; raises `EOFError` if there will be none."""
-        message: messages.ToProcess = messages.decode_order(self.receive_body())
+        message: messages.ToProcess = messages.decode_order(channel.receive(self._orders.recv))
         return message
-
-    def receive_body(self) -> bytes:
-        """Return the bytes of the next message, and read nothing of what comes after it."""
-        (length,) = messages.HEADER.unpack(self._exactly(messages.HEADER.size))
-        return self._exactly(length)
-
-    def _exactly(self, count: int) -> bytes:
-        data = b""
-        while len(data) < count:
-            if not (piece := self._orders.recv(count - len(data))):
-                raise EOFError
-            data += piece
-        return data
 
     def start(self) -> None:
         """Do nothing: the host has started what starts workers."""
@@ -68,11 +56,12 @@ class Host:
     def start_worker(self) -> tuple[socket.socket, int]:
         """Return the socket and the pid of a new worker."""
         self.send(messages.StartWorker())
-        started = self.receive()
+        body, descriptor = channel.receive_passed(self._orders)
+        started = messages.decode_order(body)
         assert isinstance(started, messages.WorkerStarted)
-        _, (fd,), _, _ = socket.recv_fds(self._orders, len(messages.PASSED), 1)
         # All that Python would otherwise have to ask the kernel for, which is not allowed here.
-        return socket.socket(started.family, socket.SOCK_STREAM, 0, fileno=fd), started.pid
+        worker = socket.socket(started.family, socket.SOCK_STREAM, 0, fileno=descriptor)
+        return worker, started.pid
 
     def interrupt(self, pid: int) -> None:
         """Have worker `pid` send the place where its code is."""
@@ -87,14 +76,15 @@ class Host:
         return ended.how
 
 
-def serve(host: Host) -> None:
+def serve(orders: socket.socket) -> None:
     """Confine this process, then grade what the host orders until it orders no more."""
-    setup = messages.decode_setup(host.receive_body())
+    setup = messages.decode_setup(channel.receive(orders.recv))
     import grader.grading.grader  # noqa: F401, PLC0415, torch and pytest, before it is confined
 
     prepare()
     confine(setup.confinement, Path(setup.private), os.getppid())
     os.chdir(setup.course)  # the host removes the private folder: nothing can be written
+    host = Host(orders)
     host.send(messages.Confined())
     host.receive()
 
@@ -119,5 +109,5 @@ def serve(host: Host) -> None:
 
 
 if __name__ == "__main__":
-    serve(Host(socket.socket(fileno=int(sys.argv[1]))))
+    serve(socket.socket(fileno=int(sys.argv[1])))
     os._exit(0)

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args, get_origin
 import torch
 from torch import Tensor, nn
 
-from grader.commands.branches import AND, AXES, PROMISES, Branch, Table
+from grader.commands.branches import AND, AXES, PROMISES, AskedPromises, Branch
 from grader.course.course import Course, Exercise
 from grader.grading.diagnosis.answers import Answer, Values
 from grader.grading.diagnosis.asked import answer_of, load_cases
@@ -35,7 +35,7 @@ LARGE = 100.0  # what a large number exceeds
 GIVEN = "given"  # the value of an option that may be None, unless it is a tensor
 
 
-def watch_calls(course: Course, exercise: Exercise, seed: int) -> Table:
+def watch_calls(course: Course, exercise: Exercise, seed: int) -> AskedPromises:
     """Return the table of an exercise: its reference answers each case that decides."""
     reference = Program(program(course, exercise, solutions(course, exercise.name))[1])
     code, state = _WatchedCode(reference, exercise.name), torch.random.get_rng_state()
@@ -50,7 +50,7 @@ def watch_calls(course: Course, exercise: Exercise, seed: int) -> Table:
     return _merged(code.table)
 
 
-def _merged(table: Table) -> Table:
+def _merged(table: AskedPromises) -> AskedPromises:
     """Return the table with two branches of axes: the one of which most is asked, and the others.
 
     A tensor that may be None has a branch for each number of its axes.
@@ -81,7 +81,7 @@ class _WatchedCode(DirectCode):
 
     def __init__(self, reference: Program, exercise: str) -> None:
         super().__init__(reference, exercise, ())
-        self.table = Table()
+        self.table = AskedPromises()
         self.calls: list[tuple[list[Branch], set[str]]] = []  # of one case, with their promises
         self._made: dict[Any, dict[str, str]] = {}  # modules, and the options of their `__init__`
         self._names: dict[str, Any] = {}

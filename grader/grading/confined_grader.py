@@ -23,15 +23,16 @@ from grader.course.course import Course
 from grader.errors import CourseError, GraderError
 from grader.grading import confined_messages as messages
 from grader.grading.reporter import versions
-from grader.report import ExerciseResult, Person, Report, clean, without_controls
-from grader.sandbox.confinement.layers import LAYERS
-from grader.sandbox.confinement.limits import MIB, Confinement
-from grader.sandbox.host.child import (
+from grader.processes import channel
+from grader.processes.child import (
     ONE_THREAD,
     ChildProcess,
     clean_environment,
     module_command,
 )
+from grader.report import ExerciseResult, Person, Report, clean, without_controls
+from grader.sandbox.confinement.layers import LAYERS
+from grader.sandbox.confinement.limits import MIB, Confinement
 from grader.sandbox.host.source import WorkerSource
 from grader.scratch import ScratchFolder, fill
 from grader.submissions.submission import Submission
@@ -46,7 +47,6 @@ MOST_POINTS = 1000  # of one exercise, with the tests that a student has added
 MOST_SECONDS = 600.0  # for one exercise, whatever the course says
 SEND_SECONDS = 20.0
 BEAT = 0.1  # seconds between two looks at whether somebody wants this to stop
-PIECE = MIB  # bytes that are received at once
 MAX_WORKERS = 8  # at the same time
 MAX_GRACE = 1.0  # seconds
 MAX_NUMBER = 2**53  # in a report
@@ -85,7 +85,6 @@ class ConfinedGrader:
         self.workers = workers
         self._course, self._names, self._note = course, tuple(names), note
         self._pids: set[int] = set()
-        self._buffer = b""
         self._process: ChildProcess | None = None
         self._is_confined = False  # before that, it has not read the course
         self._has_prepared = False
@@ -163,10 +162,10 @@ class ConfinedGrader:
             messages.ConfinedSetup(confinement, private, course, self._course.chosen, self._names)
         )
 
-    def _send(self, message: msgspec.Struct) -> None:
+    def _send(self, message: msgspec.Struct, passed: socket.socket | None = None) -> None:
         assert self._process is not None
         try:
-            self._process.orders.sendall(messages.frame(message))
+            channel.send(self._process.orders, messages.encode(message), passed)
         except OSError:
             raise self._broken("ended") from None
 
@@ -214,48 +213,32 @@ class ConfinedGrader:
     def _hand_over_worker(self) -> None:
         connection, pid = self.workers.start_worker()
         self._pids.add(pid)
-        assert self._process is not None
         with connection:
-            self._send(messages.WorkerStarted(pid, int(connection.family)))
-            try:
-                orders = self._process.orders
-                socket.send_fds(orders, [messages.PASSED], [connection.fileno()])
-            except OSError:
-                raise self._broken("ended") from None
+            self._send(messages.WorkerStarted(pid, int(connection.family)), connection)
 
     def _receive(self, end: float) -> messages.FromProcess:
         """Return the next message of the process; what it sends, and when, is up to it."""
-        size = messages.HEADER.size
-        self._fill(size, end)
-        (length,) = messages.HEADER.unpack(self._buffer[:size])
-        if length > messages.MAX_MESSAGE:
-            raise self._broken("sent too much")
-        self._fill(size + length, end)
-        body, self._buffer = self._buffer[size : size + length], self._buffer[size + length :]
+        assert self._process is not None
+        orders = self._process.orders
+
+        def wait() -> None:
+            while True:
+                self.workers.on_wait()
+                if time.monotonic() > end:
+                    raise self._broken("did not come to an end in time")
+                if select.select([orders], [], [], BEAT)[0]:
+                    return
+
         try:
+            body = channel.receive(orders.recv, messages.MAX_MESSAGE, wait)
             message: messages.FromProcess = messages.decode_message(body)
+        except (EOFError, OSError):
+            raise self._broken("ended") from None
+        except channel.MessageTooLarge:
+            raise self._broken("sent too much") from None
         except (msgspec.MsgspecError, ValueError, RecursionError):
             raise self._broken("sent what is no message") from None
         return message
-
-    def _fill(self, count: int, end: float) -> None:
-        assert self._process is not None
-        parts, have = [self._buffer], len(self._buffer)
-        while have < count:
-            self.workers.on_wait()
-            if time.monotonic() > end:
-                raise self._broken("did not come to an end in time")
-            if not select.select([self._process.orders], [], [], BEAT)[0]:
-                continue
-            try:
-                piece = self._process.orders.recv(PIECE)
-            except OSError:
-                piece = b""
-            if not piece:
-                raise self._broken("ended")
-            parts.append(piece)
-            have += len(piece)
-        self._buffer = b"".join(parts)
 
     def _report(self, data: bytes, names: Sequence[str]) -> Report:
         """Return a report that the process has written, with nothing in it but what one holds."""
@@ -335,6 +318,6 @@ class ConfinedGrader:
             self._process.close()
             with contextlib.suppress(OSError):
                 self._private.rmdir()
-        self._process, self._buffer, self._is_confined = None, b"", False
+        self._process, self._is_confined = None, False
         while self._pids:
             self.workers.reap(self._pids.pop(), 0.0)

@@ -6,8 +6,6 @@ Imports no torch.
 
 from __future__ import annotations
 
-import struct
-
 import msgspec
 
 from grader.errors import CourseError, GraderError, RequestError
@@ -15,9 +13,7 @@ from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.control import Ended
 from grader.submissions.submission import Submission
 
-HEADER = struct.Struct(">I")  # before each message: its length in bytes
 MAX_MESSAGE = 4 * 1024**2  # bytes of one that the process sends, and 25 times that as objects
-PASSED = b"\0"  # the byte that a worker's socket comes with
 
 # --- to the process -------------------------------------------------------------------------------
 
@@ -120,13 +116,7 @@ Request = StartWorker | InterruptWorker | ReapWorker | PrepareTraining | Note
 FromProcess = Request | Confined | Graded | CourseFailed
 ToProcess = Grade | WorkerStarted | WorkerEnded | Done
 
-_encode = msgspec.msgpack.Encoder().encode
+encode = msgspec.msgpack.Encoder().encode
 decode_setup = msgspec.msgpack.Decoder(ConfinedSetup).decode
 decode_order = msgspec.msgpack.Decoder(ToProcess).decode
 decode_message = msgspec.msgpack.Decoder(FromProcess).decode
-
-
-def frame(message: msgspec.Struct) -> bytes:
-    """Return a message ready to send, with its length before it."""
-    body = _encode(message)
-    return HEADER.pack(len(body)) + body

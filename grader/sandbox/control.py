@@ -6,7 +6,6 @@ import msgspec
 
 from grader.sandbox.confinement.limits import Confinement
 
-MAX_ORDER = 4096  # bytes of an order, and of an answer to one
 HUNG_UP = "your code closed its connection to the grader"  # said of what had to be ended
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import socket
-import struct
 import threading
 from collections.abc import Callable
 from io import RawIOBase
@@ -17,10 +16,11 @@ from typing import IO
 
 import msgspec
 
+from grader.processes import channel
+
 LOOPBACK = "127.0.0.1"
 TOKEN_BYTES = 32
 ORDER = b"?"
-_HEADER = struct.Struct(">I")
 
 
 class Invitation(msgspec.Struct, frozen=True):
@@ -33,8 +33,7 @@ class Invitation(msgspec.Struct, frozen=True):
 
     def send(self, stream: IO[bytes]) -> None:
         """Write the invitation to the standard input of a process."""
-        body = msgspec.msgpack.encode(self)
-        stream.write(_HEADER.pack(len(body)) + body)
+        stream.write(channel.framed(msgspec.msgpack.encode(self)))
         stream.flush()
 
 
@@ -43,8 +42,7 @@ class Guest:
 
     def __init__(self) -> None:
         self._orders: RawIOBase = open(os.dup(0), "rb", buffering=0)  # noqa: SIM115, till the end
-        (size,) = _HEADER.unpack(_read(self._orders, _HEADER.size))
-        self._invited = msgspec.msgpack.decode(_read(self._orders, size), type=Invitation)
+        self._invited = msgspec.msgpack.decode(channel.receive(self._orders.read), type=Invitation)
 
     @property
     def folder(self) -> Path:
@@ -74,12 +72,3 @@ class Guest:
         while self._orders.read(1):
             on_order()
         os._exit(1)
-
-
-def _read(stream: RawIOBase, count: int) -> bytes:
-    data = b""
-    while len(data) < count:
-        if not (piece := stream.read(count - len(data))):
-            raise EOFError("the host has ended")
-        data += piece
-    return data

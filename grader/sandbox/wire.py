@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import math
-import struct
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, NoReturn
 
 import msgspec
 import torch
 from torch import Tensor
+
+from grader.processes.channel import HEADER, framed
 
 MAX_FRAME = 4 * 1024 * 1024  # bytes, checked before reading; decoded, up to 50 times the memory
 MAX_DEPTH = 64  # levels of nested lists
@@ -25,7 +26,6 @@ MAX_TEXT = 4000  # characters of a student's error message or source line
 MAX_PRINTED = 4000  # characters that are sent of what a test prints
 MAX_PROGRESS = 4096  # messages about one call that are read
 IMPORTING = "importing"  # what a late worker says that waits for an import
-HEADER = struct.Struct(">I")
 
 DTYPES = {
     "float64": torch.float64,
@@ -452,8 +452,7 @@ def refuse(value: Any) -> NoReturn:
 
 def frame(message: Request | Answer | TrainingStep) -> bytes:
     """Return a message as bytes to send, its length in front."""
-    body = encode(message)
-    return HEADER.pack(len(body)) + body
+    return framed(encode(message))
 
 
 def body_length(header: bytes) -> int:

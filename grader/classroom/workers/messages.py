@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import msgspec
 
 from grader.errors import GraderError, InternalError, RequestError
+from grader.processes import channel
 from grader.report import ExerciseResult
 from grader.sandbox.confinement.limits import Isolation
 from grader.submissions.submission import Submission
@@ -82,7 +83,6 @@ class Lost(msgspec.Struct, frozen=True, tag="lost"):
 
 
 Answer = GradedJob | Lost
-MAX_ORDER = 64  # bytes
 encode_result = msgspec.json.Encoder().encode
 _decode_any_result = msgspec.json.Decoder(ExerciseResult).decode
 encode = msgspec.msgpack.Encoder(enc_hook=str).encode
@@ -104,6 +104,8 @@ def decode_result(name: str, data: bytes) -> ExerciseResult:
     return result
 
 
-def send(connection: Connection, message: object) -> None:
+def send(
+    connection: socket.socket, message: msgspec.Struct, passed: socket.socket | None = None
+) -> None:
     """Send one message."""
-    connection.send_bytes(encode(message))
+    channel.send(connection, encode(message), passed)

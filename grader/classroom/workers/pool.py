@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import select
 import signal
 import socket
 import sys
@@ -16,15 +17,15 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
-from multiprocessing.connection import Connection
 
 from grader.classroom.workers import messages
 from grader.course.course import Course
 from grader.errors import InternalError, RequestError
+from grader.processes import channel
+from grader.processes.child import ChildProcess, module_command
 from grader.sandbox.confinement import landlock
 from grader.sandbox.confinement.layers import LAYERS
 from grader.sandbox.confinement.limits import Isolation
-from grader.sandbox.host.child import ChildProcess, module_command
 from grader.sandbox.host.processor import used_by
 from grader.sandbox.host.source import cannot_confine
 
@@ -62,7 +63,7 @@ class _Allowance:
 
 class _GradingProcess:
     def __init__(
-        self, connection: Connection, pid: int, core: int | None, template: ChildProcess
+        self, connection: socket.socket, pid: int, core: int | None, template: ChildProcess
     ) -> None:
         self._connection, self.pid, self.core, self._template = connection, pid, core, template
 
@@ -77,10 +78,16 @@ class _GradingProcess:
             self.close()
             return None
         allowance = _Allowance(self.pid, seconds)
+
+        def wait() -> None:
+            while not select.select([self._connection], [], [], BEAT)[0]:
+                if why := allowance.exceeded():
+                    raise TimeoutError(why)
+
         try:
-            while not (why := allowance.exceeded()):
-                if self._connection.poll(BEAT):
-                    return messages.decode_answer(self._connection.recv_bytes())
+            return messages.decode_answer(channel.receive(self._connection.recv, wait=wait))
+        except TimeoutError as late:
+            why = str(late)
         except (EOFError, OSError):
             why = ENDED
         template_ended = self._template.has_ended
@@ -105,7 +112,6 @@ class _TemplateProcess:
         self.process = ChildProcess(
             module_command("grader.classroom.workers.template"), str(os.getpid())
         )
-        self._connection = Connection(os.dup(self.process.orders.fileno()))
         self._setup: messages.Setup | None = messages.Setup(
             course.root,
             course.chosen,
@@ -117,21 +123,20 @@ class _TemplateProcess:
         """Fork a process that keeps to `core`, if one is given; the first waits for the warm-up."""
         try:
             if self._setup is not None:
-                messages.send(self._connection, self._setup)
+                messages.send(self.process.orders, self._setup)
                 self._setup = None
                 self._pid_when_ready()
             ours, theirs = socket.socketpair()
             with theirs:
-                order = messages.encode(messages.ForkOrder(core))
-                socket.send_fds(self.process.orders, [order], [theirs.fileno()])
+                messages.send(self.process.orders, messages.ForkOrder(core), theirs)
                 pid = self._pid_when_ready()
-            return _GradingProcess(Connection(ours.detach()), pid, core, self.process)
+            return _GradingProcess(ours, pid, core, self.process)
         except (EOFError, OSError) as error:
             self.close()
             raise TemplateEnded(self.process.last_error_line() or repr(error)) from error
 
     def _pid_when_ready(self) -> int:
-        answer = messages.decode_ready(self._connection.recv_bytes())
+        answer = messages.decode_ready(channel.receive(self.process.orders.recv))
         if isinstance(answer, messages.Failed):
             raise answer.to_error()
         return answer.pid
@@ -139,7 +144,6 @@ class _TemplateProcess:
     def close(self) -> None:
         """End the process; its grading processes and their workers end with it."""
         self.process.close()
-        self._connection.close()
 
 
 class TemplateEnded(Exception):

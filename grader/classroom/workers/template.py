@@ -13,7 +13,6 @@ import os
 import socket
 import sys
 import time
-from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from grader.classroom.workers import messages
@@ -21,6 +20,8 @@ from grader.course.course import Course, load_course
 from grader.course.stubs import untouched_text
 from grader.errors import CourseError, GraderError, RequestError, WorkerLost
 from grader.grading.session import with_grader
+from grader.processes import channel
+from grader.processes.forking import keep_to
 from grader.sandbox.confinement.layers import die_with
 from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.host.zygote import Zygote
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
 
 def serve(orders: socket.socket) -> None:
     """Warm up, then fork a grading process for every socket that comes, until none can come."""
-    pool = Connection(os.dup(orders.fileno()))
-    setup = messages.decode_setup(pool.recv_bytes())
+    setup = messages.decode_setup(channel.receive(orders.recv))
     try:
         course = load_course(setup.course, setup.chosen)
         if course.hash != setup.hash:
@@ -45,19 +45,20 @@ def serve(orders: socket.socket) -> None:
                 _refuse_other_points(grader)
                 grader.check_confinement()
                 _warm_up(grader, course)
-                messages.send(pool, messages.Ready(os.getpid()))
+                messages.send(orders, messages.Ready(os.getpid()))
                 while zygote.await_readable(orders):
-                    order, fds, _, _ = socket.recv_fds(orders, messages.MAX_ORDER, 1)
-                    if not fds:
+                    try:
+                        order, descriptor = channel.receive_passed(orders)
+                    except EOFError:
                         break
                     core = messages.decode_order(order).core
-                    pid = _fork(fds[0], grader, zygote, core, orders, pool)
-                    os.close(fds[0])
-                    messages.send(pool, messages.Ready(pid))
+                    pid = _fork(descriptor, grader, zygote, core, orders)
+                    os.close(descriptor)
+                    messages.send(orders, messages.Ready(pid))
 
             with_grader(course, course.names, zygote, fork_on_order)
     except GraderError as error:
-        messages.send(pool, messages.Failed.of(error))
+        messages.send(orders, messages.Failed.of(error))
 
 
 def _refuse_other_points(grader: Grader) -> None:
@@ -87,13 +88,9 @@ def _warm_up(grader: Grader, course: Course) -> None:
 
 
 def _fork(
-    fd: int,
-    grader: Grader,
-    shared: Zygote,
-    core: int | None,
-    *ours: socket.socket | Connection,
+    descriptor: int, grader: Grader, shared: Zygote, core: int | None, orders: socket.socket
 ) -> int:
-    """Fork a grading process that takes its jobs through `fd`; return its pid."""
+    """Fork a grading process that takes its jobs through a socket; return its pid."""
     control = shared.share()
     parent = os.getpid()
     gc.freeze()
@@ -104,22 +101,19 @@ def _fork(
     code = 1
     try:
         die_with(parent)
-        for end in ours:
-            end.close()
-        if core is not None:
-            with contextlib.suppress(OSError):  # the core may be gone by now
-                os.sched_setaffinity(0, {core})
+        orders.close()
+        keep_to(core)
         zygote = Zygote(shared.confinement, control, core)
-        _grade_jobs(Connection(fd), grader.with_workers(zygote), zygote)
+        _grade_jobs(socket.socket(fileno=descriptor), grader.with_workers(zygote), zygote)
         code = 0
     finally:
         os._exit(code)
 
 
-def _grade_jobs(connection: Connection, grader: Grader, zygote: Zygote) -> None:
+def _grade_jobs(connection: socket.socket, grader: Grader, zygote: Zygote) -> None:
     with contextlib.suppress(EOFError, ConnectionError):
         while zygote.await_readable(connection):
-            job = messages.decode_job(connection.recv_bytes())
+            job = messages.decode_job(channel.receive(connection.recv))
             answer: messages.Answer | messages.Failed
             try:
                 answer = _graded(grader, job)

@@ -72,11 +72,13 @@ class Raised:
     kind: str
     subject: str
 
-    def same(self, other: Answer, *, exact: bool = False) -> bool:
+    def same(
+        self, other: Answer, *, exact: bool = False, within: tuple[float, float] | None = None
+    ) -> bool:
         """Return whether another answer is the same error."""
         return self == other
 
-    def is_near(self, other: Answer) -> bool:
+    def is_near(self, other: Answer, within: tuple[float, float] | None = None) -> bool:
         """Return False: an error is near to nothing."""
         return False
 
@@ -102,12 +104,19 @@ class Values:
         slack = weights * (absolute + relative * np.abs(plain))
         return float(weights @ plain), 2 * float(slack.sum()) + LEAST
 
-    def same(self, other: Answer, *, exact: bool = False) -> bool:
-        """Return whether another answer has the same form and numbers."""
+    def same(
+        self, other: Answer, *, exact: bool = False, within: tuple[float, float] | None = None
+    ) -> bool:
+        """Return whether another answer has the same form and numbers.
+
+        `within` is a relative and an absolute tolerance in place of those of the dtypes.
+        """
         if not isinstance(other, Values) or self.form != other.form:
             return False
         if self._array.tobytes() == other._array.tobytes():  # as most are, and faster to see
             return True
+        if within:
+            return not self._differing(other, within=within).any()
         return self._may_be(other) and not self._differing(other, exact=exact).any()
 
     def _may_be(self, other: Values, factor: float = 1.0) -> bool:
@@ -132,10 +141,12 @@ class Values:
                 yield Leaf(name, None, text=str(rest[0]))
             start = end
 
-    def is_near(self, other: Answer) -> bool:
+    def is_near(self, other: Answer, within: tuple[float, float] | None = None) -> bool:
         """Return whether another answer differs by less than `NEAR` times the tolerance."""
         if not isinstance(other, Values) or self.form != other.form:
             return False
+        if within:
+            return not self._differing(other, factor=NEAR, within=within).any()
         return self._may_be(other, NEAR) and not self._differing(other, factor=NEAR).any()
 
     def finite_differences(self, reference: Answer) -> int:
@@ -146,10 +157,15 @@ class Values:
         return int(finite.sum())
 
     def _differing(
-        self, other: Values, *, exact: bool = False, factor: float = 1.0
+        self,
+        other: Values,
+        *,
+        exact: bool = False,
+        factor: float = 1.0,
+        within: tuple[float, float] | None = None,
     ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Return which numbers differ from those of an answer of the same form."""
-        relative, absolute = _tolerances(self.form, exact=exact)
+        relative, absolute = within or _tolerances(self.form, exact=exact)
         a, b = self._array, other._array
         with np.errstate(invalid="ignore", over="ignore"):
             slack = absolute + relative * np.maximum(np.abs(a), np.abs(b))

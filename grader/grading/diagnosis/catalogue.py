@@ -117,11 +117,11 @@ class Catalogue(ABC, Generic[C]):
 
     def is_right(self, answer: Answer, case: Case) -> bool:
         """Return whether an answer is the reference's."""
-        return self.reference.answer(case).same(answer)
+        return self.reference.answer(case).same(answer, within=case.within)
 
     def is_nearly_right(self, answer: Answer, case: Case) -> bool:
         """Return whether an answer differs from the reference's by little more than it may."""
-        return self.reference.answer(case).is_near(answer)
+        return self.reference.answer(case).is_near(answer, case.within)
 
     def wrong(self, answers: Mapping[str, Answer]) -> list[Case]:
         """Return the cases whose answers are not the reference's.

@@ -384,6 +384,8 @@ class Remote:
     def state_dict(self) -> dict[str, Tensor]:
         """Return copies of the parameters and buffers by name."""
         state = self.__code__.call(self.__handle__.id, "state_dict", (), {})
+        if not isinstance(state, dict):  # a class may have a method of that name of its own
+            raise Mismatch("`state_dict` of your module returned no dict of its parameters")
         return {self.__asked__.get(name, name): value for name, value in state.items()}
 
     def load_state_dict(self, state: Mapping[str, Tensor], strict: bool = True) -> None:

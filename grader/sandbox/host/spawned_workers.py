@@ -7,9 +7,10 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+from grader.processes import channel
+from grader.processes.child import ONE_THREAD, clean_environment
 from grader.sandbox import control
 from grader.sandbox.confinement.limits import Confinement
-from grader.sandbox.host.child import ONE_THREAD, clean_environment
 from grader.sandbox.host.source import CONTROL_SECONDS, does_not_start
 from grader.sandbox.host.spawning import SpawnedProcess, Spawner
 
@@ -46,7 +47,7 @@ class SpawnedWorkers:
         process = self._spawner.take()
         try:
             connection = process.meet(CONTROL_SECONDS)
-            connection.sendall(control.encode(self.confinement))
+            channel.send(connection, control.encode(self.confinement))
         except BaseException as error:
             process.close()
             if isinstance(error, OSError | EOFError):

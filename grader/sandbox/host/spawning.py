@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from grader.sandbox.host.child import module_command
+from grader.processes.child import module_command
 from grader.sandbox.invitation import LOOPBACK, ORDER, TOKEN_BYTES, Invitation
 from grader.scratch import ScratchFolder
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from grader.errors import InternalError, StudentFailure, WorkerLost
+from grader.processes.channel import HEADER
 from grader.report import Frame
 from grader.sandbox import wire
 from grader.sandbox.confinement.limits import Unconfined
@@ -244,7 +245,7 @@ class Worker:
         raise wire.Malformed(f"progress was told more than {wire.MAX_PROGRESS} times")
 
     def _receive(self, end: float) -> wire.Answer | wire.TrainingStep:
-        size = wire.HEADER.size
+        size = HEADER.size
         self._fill(size, end)
         total = size + wire.body_length(self._buffer[:size])
         self._fill(total, end)

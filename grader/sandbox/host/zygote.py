@@ -14,14 +14,15 @@ from collections.abc import Callable
 from typing import Any
 
 from grader.errors import InternalError
-from grader.sandbox import control
-from grader.sandbox.confinement.limits import Confinement
-from grader.sandbox.host.child import (
+from grader.processes import channel
+from grader.processes.child import (
     ONE_THREAD,
     ChildProcess,
     clean_environment,
     module_command,
 )
+from grader.sandbox import control
+from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.host.source import CONTROL_SECONDS, does_not_start
 
 
@@ -79,7 +80,7 @@ class Zygote:
         self.start()
         assert self._control is not None
         with contextlib.suppress(OSError):  # a worker that trains imports it itself
-            self._control.sendall(control.encode(control.Prepare()))
+            channel.send(self._control, control.encode(control.Prepare()))
             self._is_preparing = True
 
     def start_worker(self) -> tuple[socket.socket, int]:
@@ -117,14 +118,14 @@ class Zygote:
             self._answer()
         ours, theirs = socket.socketpair()
         with theirs:
-            socket.send_fds(self._control, [control.encode(order)], [theirs.fileno()])
+            channel.send(self._control, control.encode(order), theirs)
         return ours
 
     def interrupt(self, pid: int) -> None:
         """Have worker `pid` send the place where its code is."""
         if self._control is not None:
             with contextlib.suppress(OSError, EOFError):  # ending the worker will notice
-                self._control.sendall(control.encode(control.Interrupt(pid)))
+                channel.send(self._control, control.encode(control.Interrupt(pid)))
                 control.decode_pid(self._answer())
 
     def reap(self, pid: int, grace: float) -> control.Ended | None:
@@ -132,7 +133,7 @@ class Zygote:
         if self._control is None:
             return None
         try:
-            self._control.sendall(control.encode(control.Reap(pid, grace)))
+            channel.send(self._control, control.encode(control.Reap(pid, grace)))
             return control.decode_ended(self._answer())
         except (OSError, EOFError):
             with contextlib.suppress(OSError):
@@ -148,10 +149,7 @@ class Zygote:
 
     def _answer(self) -> bytes:
         assert self._control is not None
-        data = self._control.recv(control.MAX_ORDER)
-        if not data:
-            raise EOFError("the zygote has ended")
-        return data
+        return channel.receive(self._control.recv)
 
     def close(self) -> None:
         """End the zygote and its workers."""

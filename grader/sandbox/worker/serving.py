@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import os
 import socket
@@ -12,6 +13,7 @@ from types import FrameType
 
 import torch
 
+from grader.processes import channel
 from grader.sandbox import wire
 from grader.sandbox.confinement.layers import confine
 from grader.sandbox.confinement.limits import Confinement
@@ -36,11 +38,12 @@ class Conversation:
     def serve(self) -> None:
         """Answer requests until the host has closed the connection."""
         reader = self._connection.makefile("rb")
-        while header := reader.read(wire.HEADER.size):
-            request = wire.decode_request(reader.read(wire.body_length(header)))
-            _remove_hooks()
-            if (answer := self._server.answer(request)) is not None:
-                self._send(answer)
+        with contextlib.suppress(EOFError):
+            while True:
+                request = wire.decode_request(channel.receive(reader.read, wire.MAX_FRAME))
+                _remove_hooks()
+                if (answer := self._server.answer(request)) is not None:
+                    self._send(answer)
 
     def tell_place(self, frame: FrameType | None) -> None:
         """Send the place where the code is, which a host asks for when an answer is late.

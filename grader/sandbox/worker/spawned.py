@@ -13,6 +13,7 @@ import threading
 
 import torch
 
+from grader.processes import channel
 from grader.sandbox import control
 from grader.sandbox.confinement.layers import prepare
 from grader.sandbox.invitation import Guest
@@ -30,9 +31,8 @@ def run_spawned_worker() -> None:
     warm_up()
     prepare()
     with guest.connect() as connection:
-        header = connection.recv(control.MAX_ORDER)
+        confinement = control.decode_confinement(channel.receive(connection.recv))
         conversation = Conversation(connection)
-        confinement = control.decode_confinement(header)
         if conversation.begin(confinement, guest.folder / PRIVATE, guest.host_pid):
             main = threading.get_ident()  # whose frames are those of the student's code
             guest.obey(lambda: conversation.tell_place(sys._current_frames().get(main)))

@@ -22,6 +22,8 @@ from typing import NoReturn
 
 import torch
 
+from grader.processes import channel
+from grader.processes.forking import keep_only, keep_to
 from grader.sandbox import control
 from grader.sandbox.confinement.layers import prepare
 from grader.sandbox.confinement.limits import Confinement
@@ -31,7 +33,6 @@ from grader.sandbox.worker.serving import Conversation, drop_project_paths, warm
 HUGE_PAGE = 2 * 1024 * 1024
 MADV_HUGEPAGE, MADV_COLLAPSE = 14, 25
 INTERRUPT = signal.SIGUSR1  # tells a worker to send the place where its code is
-CONNECTION = 3  # the descriptor of a worker's socket to its host; all above it are closed
 Hosts = dict[socket.socket, set[int]]  # the pids of each host's workers
 
 
@@ -61,36 +62,34 @@ def run_zygote(control_socket: socket.socket, root: Path) -> None:
 def _take_order(host: socket.socket, hosts: Hosts, quota: QuotaMonitor) -> bool:
     """Carry out one order of a host; return False if the host has closed its socket."""
     try:
-        data, fds, _, _ = socket.recv_fds(host, control.MAX_ORDER, 1)
-        if not data:
-            return False
-        match control.decode_order(data):
+        order, descriptor = channel.receive_passed(host)
+        match control.decode_order(order):
             case control.Fork(confinement, core):
                 parent, pid = os.getpid(), os.fork()
                 if pid == 0:
-                    _pin_to(core)
-                    _run_worker(fds[0], confinement, quota.folder(os.getpid()), parent)
-                os.close(fds[0])
+                    keep_to(core)
+                    _run_worker(descriptor, confinement, quota.folder(os.getpid()), parent)
+                os.close(descriptor)
                 quota.add(pid)
                 hosts[host].add(pid)
-                host.sendall(control.encode(pid))
+                channel.send(host, control.encode(pid))
             case control.Reap(pid, grace):
                 ended = control.Ended(-signal.SIGKILL)
                 if pid in hosts[host]:  # a worker of an earlier zygote was killed with that zygote
                     hosts[host].remove(pid)
                     ended = control.Ended(*quota.end(pid, grace))
-                host.sendall(control.encode(ended))
+                channel.send(host, control.encode(ended))
             case control.Interrupt(pid):
                 if pid in hosts[host]:
                     with contextlib.suppress(OSError):
                         os.kill(pid, INTERRUPT)
-                host.sendall(control.encode(pid))
+                channel.send(host, control.encode(pid))
             case control.Prepare():
                 _prepare_training()
-                host.sendall(control.encode(0))
+                channel.send(host, control.encode(0))
             case control.Share():
-                hosts[socket.socket(fileno=fds[0])] = set()
-    except ConnectionError:
+                hosts[socket.socket(fileno=descriptor)] = set()
+    except (ConnectionError, EOFError):
         return False
     return True
 
@@ -103,23 +102,11 @@ def _prepare_training() -> None:
     prepare()
 
 
-def _pin_to(core: int | None) -> None:
-    if core is not None:
-        with contextlib.suppress(OSError):  # the core may be gone by now
-            os.sched_setaffinity(0, {core})
-
-
-def _run_worker(fd: int, confinement: Confinement, private: Path, parent: int) -> NoReturn:
-    """Close all descriptors but `fd`, confine this process, answer requests, and exit."""
+def _run_worker(descriptor: int, confinement: Confinement, private: Path, parent: int) -> NoReturn:
+    """Confine this process, answer requests, and exit."""
     code = 1
     try:
-        os.setsid()
-        os.dup2(fd, CONNECTION)
-        null = os.open(os.devnull, os.O_RDWR)
-        for standard in range(3):
-            os.dup2(null, standard)
-        os.closerange(CONNECTION + 1, os.sysconf("SC_OPEN_MAX"))
-        with socket.socket(fileno=CONNECTION) as connection:
+        with keep_only(descriptor) as connection:
             conversation = Conversation(connection)
             if conversation.begin(confinement, private, parent):
                 signal.signal(INTERRUPT, lambda _, frame: conversation.tell_place(frame))

@@ -60,7 +60,7 @@ class ClassReader:
         self._served += 1
         job = messages.ReadPlainly(self._served, os.fsencode(self._root), attempt)
         connection.settimeout(LIMITS.seconds)
-        connection.sendall(messages.frame(job))
+        messages.send(connection, job)
         if (body := answer_body(connection, LIMITS)) is None:
             raise EOFError("the reader has ended")
         answer = messages.decode_plainly_read(body)

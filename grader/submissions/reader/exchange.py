@@ -15,8 +15,9 @@ from typing import TypeVar
 import msgspec
 
 from grader.errors import InternalError
+from grader.processes import channel
+from grader.processes.child import ChildProcess
 from grader.sandbox.confinement.limits import Confinement
-from grader.sandbox.host.child import ChildProcess
 from grader.submissions.reader import messages
 
 MIB = 1 << 20
@@ -95,8 +96,9 @@ def hand_over(
 ) -> int:
     """Confine a reader and give it its job; return how many seconds it may compute."""
     try:
-        first = messages.frame(job) if job else b""
-        connection.sendall(messages.frame(confinement) + first)
+        messages.send(connection, confinement)
+        if job is not None:
+            messages.send(connection, job)
         confined = messages.decode_confined(_hello(connection))
     except (ConnectionError, EOFError):
         raise LostReader("the process that should read it ended at its start") from None
@@ -112,18 +114,14 @@ def answer_body(connection: socket.socket, limits: ReadingLimits) -> bytes | Non
     """Return the body of a reader's answer, or None if it ends before that."""
     deadline = time.monotonic() + limits.seconds
     try:
-        header = _receive(connection, messages.HEADER.size, deadline)
-        if header is None:
-            return None
-        (length,) = messages.HEADER.unpack(header)
-        if length > limits.answer:
-            raise ReadingFailed(f"what was read exceeds {limits.answer // MIB} MiB")
-        return _receive(connection, length, deadline)
+        return _receive(connection, limits.answer, deadline)
+    except channel.MessageTooLarge:
+        raise ReadingFailed(f"what was read exceeds {limits.answer // MIB} MiB") from None
     except TimeoutError:
         if time.monotonic() - deadline > OVERSLEPT:
             raise LostReader("this machine was stopped while it was read") from None
         raise ReadingFailed(f"reading it takes longer than {limits.seconds:.0f} seconds") from None
-    except ConnectionError:
+    except (ConnectionError, EOFError):
         return None
 
 
@@ -172,24 +170,19 @@ def how_it_ended(stopped: messages.ReaderStopped, cpu_seconds: int) -> Exception
 
 def _hello(connection: socket.socket) -> bytes:
     """Return a message that a reader sends before it has read its job."""
-    until = time.monotonic() + START_SECONDS
-    if header := _receive(connection, messages.HEADER.size, until):
-        (length,) = messages.HEADER.unpack(header)
-        if length <= MAX_HELLO and (body := _receive(connection, length, until)):
-            return body
-    raise EOFError("the process that should read ended at its start")
+    try:
+        return _receive(connection, MAX_HELLO, time.monotonic() + START_SECONDS)
+    except channel.MessageTooLarge:
+        raise EOFError("the process that should read says too much at its start") from None
 
 
-def _receive(connection: socket.socket, count: int, deadline: float) -> bytes | None:
-    """Return `count` bytes, or None if the reader ends first. Raises `TimeoutError`."""
-    data = bytearray()
-    while len(data) < count:
+def _receive(connection: socket.socket, most: int, deadline: float) -> bytes:
+    """Return the next message. Raises `EOFError`, `TimeoutError` and `channel.MessageTooLarge`."""
+
+    def wait() -> None:
         left = deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
         connection.settimeout(left)
-        piece = connection.recv(min(count - len(data), PIECE))
-        if not piece:
-            return None
-        data += piece
-    return bytes(data)
+
+    return channel.receive(connection.recv, most, wait)

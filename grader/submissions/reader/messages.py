@@ -7,14 +7,13 @@ bytes before it is read, and decoded into these types only.
 from __future__ import annotations
 
 import socket
-import struct
 from typing import Annotated
 
 import msgspec
 
+from grader.processes import channel
 from grader.sandbox.confinement.limits import Confinement
 
-HEADER = struct.Struct(">I")  # before each message: its length in bytes
 MAX_TEXTS = 2 << 20  # bytes of all texts of one submission, in UTF-8
 MAX_ANSWER = 2 * MAX_TEXTS
 MAX_WORDS = 4000  # characters of a note or a reason
@@ -216,26 +215,9 @@ decode_plainly_read = msgspec.msgpack.Decoder(PlainlyRead).decode
 decode_answer = msgspec.msgpack.Decoder(Answer).decode
 
 
-def frame(message: msgspec.Struct) -> bytes:
-    """Return a message ready to send, with its length before it."""
-    body = encode(message)
-    return HEADER.pack(len(body)) + body
-
-
-def receive(connection: socket.socket) -> bytes:
-    """Return the body of a message of the host, and read nothing of what comes after it."""
-    return receive_body(connection, connection.recv(HEADER.size))
-
-
-def receive_body(connection: socket.socket, header: bytes) -> bytes:
-    """Return the body of a message whose header was received."""
-    (left,) = HEADER.unpack(header)
-    body = b""
-    while len(body) < left:
-        if not (piece := connection.recv(left - len(body))):
-            raise EOFError
-        body += piece
-    return body
+def send(connection: socket.socket, message: msgspec.Struct) -> None:
+    """Send one message."""
+    channel.send(connection, encode(message))
 
 
 def cut(text: str, most: int = MAX_WORDS) -> str:

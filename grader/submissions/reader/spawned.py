@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
+from grader.processes.child import clean_environment
 from grader.sandbox.confinement.limits import Confinement
-from grader.sandbox.host.child import clean_environment
 from grader.sandbox.host.spawning import Spawner
 from grader.submissions.reader import messages
 from grader.submissions.reader.exchange import (

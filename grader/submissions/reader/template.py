@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from grader.errors import RequestError
+from grader.processes import channel
+from grader.processes.child import ChildProcess, clean_environment, module_command
 from grader.sandbox.confinement.limits import Confinement
-from grader.sandbox.host.child import ChildProcess, clean_environment, module_command
 from grader.submissions.reader import messages
 from grader.submissions.reader.class_reader import ClassReader
 from grader.submissions.reader.exchange import (
@@ -214,9 +215,7 @@ class ReaderTemplate:
             if not told:
                 return None
             with self._closed_if_broken():  # the next answer would be to this order
-                if answer := reader.template.orders.recv(4096):
-                    return messages.decode_stopped(answer)
-                raise EOFError("the template process has ended")
+                return messages.decode_stopped(channel.receive(reader.template.orders.recv))
 
     def _order(
         self,
@@ -225,10 +224,8 @@ class ReaderTemplate:
         passed: socket.socket | None = None,
     ) -> None:
         """Send an order to the template."""
-        data, fds = messages.frame(order), [passed.fileno()] if passed else []
         with self._closed_if_broken():  # otherwise the next order would follow half of this one
-            sent = socket.send_fds(template.orders, [data], fds)
-            template.orders.sendall(data[sent:])
+            channel.send(template.orders, messages.encode(order), passed)
 
     @contextlib.contextmanager
     def _closed_if_broken(self) -> Iterator[None]:

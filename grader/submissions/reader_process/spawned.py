@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
+from grader.processes import channel
 from grader.sandbox.confinement.layers import prepare
 from grader.sandbox.invitation import Guest
 from grader.submissions.reader import messages
@@ -23,15 +24,15 @@ def run_spawned_reader() -> None:
     guest = Guest()
     prepare()
     with guest.connect() as connection:
-        confinement = messages.decode_confinement(messages.receive(connection))
-        job = messages.decode_job(messages.receive(connection))
+        confinement = messages.decode_confinement(channel.receive(connection.recv))
+        job = messages.decode_job(channel.receive(connection.recv))
         if not isinstance(job, messages.ReadPaths):  # once confined, it cannot read our modules
             import grader.submissions.layouts  # noqa: F401, PLC0415, slow: a check needs none
         confined = confine_reader(confinement, guest.folder / PRIVATE, guest.host_pid)
         guest.obey()  # it has no orders, and ends with its host; its thread is confined as well
-        connection.sendall(messages.frame(confined))
+        messages.send(connection, confined)
         if not confined.fault and not isinstance(job, messages.ReadPlainly):
-            connection.sendall(messages.frame(_answer(job)))
+            messages.send(connection, _answer(job))
 
 
 def _answer(job: messages.Job) -> messages.Answer:

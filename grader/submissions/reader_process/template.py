@@ -22,6 +22,8 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
+from grader.processes import channel
+from grader.processes.forking import keep_only
 from grader.sandbox.confinement.layers import die_with, prepare
 from grader.submissions.reader import messages
 from grader.submissions.reader.sharing import OwnReaderRequired, share_this_process
@@ -33,7 +35,6 @@ from grader.submissions.reader_process.jobs import (
 )
 from grader.trees import follow_no_link_below
 
-CONNECTION = 3  # the descriptor of a reader's socket; all above it are closed
 TRANSFORMED = "transformed"  # a file in the private folder of a reader that has imported IPython
 LIBC = ctypes.PyDLL(None, use_errno=True)
 WARM_UPS = 10  # after so many calls, Python changes the code of a function no more
@@ -45,26 +46,17 @@ def serve(orders: socket.socket, root: Path) -> None:
     prepare()
     with contextlib.suppress(ConnectionError, EOFError):
         while True:
-            order, fds = _receive_order(orders)
-            match order:
+            order, descriptor = channel.receive_passed(orders)
+            match messages.decode_order(order):
                 case messages.StartReader(job):
                     get_ready(job, root)
-                    _start(fds[0], root)
-                    os.close(fds[0])
+                    _start(descriptor, root)
+                    os.close(descriptor)
                 case messages.StopReader(pid, told):
                     stopped = _stop(pid, root)
                     if told:
-                        orders.sendall(messages.encode(stopped))
+                        messages.send(orders, stopped)
     shutil.rmtree(root, ignore_errors=True)
-
-
-def _receive_order(
-    orders: socket.socket,
-) -> tuple[messages.StartReader | messages.StopReader, list[int]]:
-    header, fds, _, _ = socket.recv_fds(orders, messages.HEADER.size, 1)
-    if not header:
-        raise EOFError
-    return messages.decode_order(messages.receive_body(orders, header)), fds
 
 
 @functools.cache
@@ -84,20 +76,20 @@ def get_ready(job: str, root: Path) -> None:
         exercises = messages.ExerciseNames("sample", ()), messages.ExerciseNames("other", ())
         sample = messages.encode(messages.ReadAttempt(exercises, b"sample", (part,), ()))
         for _ in range(WARM_UPS):
-            messages.frame(answer(messages.decode_job(sample)))
+            messages.encode(answer(messages.decode_job(sample)))
         shutil.rmtree(folder)
 
 
-def _start(fd: int, root: Path) -> None:
+def _start(descriptor: int, root: Path) -> None:
     parent = os.getpid()
     try:
         pid = _fork()
     except OSError as error:
         fault = messages.ReaderStarted(fault=error.strerror or str(error))
-        os.write(fd, messages.frame(fault))
+        os.write(descriptor, channel.framed(messages.encode(fault)))
         return
     if pid == 0:
-        _run_reader(fd, root / str(os.getpid()), parent)
+        _run_reader(descriptor, root / str(os.getpid()), parent)
 
 
 def _fork() -> int:
@@ -137,22 +129,16 @@ def _remove(private: Path) -> None:
             import IPython.core.inputtransformer2  # noqa: F401, PLC0415, slow, and rarely needed
 
 
-def _run_reader(fd: int, private: Path, parent: int) -> NoReturn:
-    """Close all descriptors but `fd`, confine this process, do one job, and exit."""
+def _run_reader(descriptor: int, private: Path, parent: int) -> NoReturn:
+    """Confine this process, do one job, and exit."""
     code = 1
     try:
-        os.setsid()
         die_with(parent)
-        os.dup2(fd, CONNECTION)
-        null = os.open(os.devnull, os.O_RDWR)
-        for standard in range(3):
-            os.dup2(null, standard)
-        os.closerange(CONNECTION + 1, os.sysconf("SC_OPEN_MAX"))
-        with socket.socket(fileno=CONNECTION) as connection:
-            connection.sendall(messages.frame(messages.ReaderStarted(os.getpid())))
-            confinement = messages.decode_confinement(messages.receive(connection))
+        with keep_only(descriptor) as connection:
+            messages.send(connection, messages.ReaderStarted(os.getpid()))
+            confinement = messages.decode_confinement(channel.receive(connection.recv))
             confined = confine_reader(confinement, private, parent)
-            connection.sendall(messages.frame(confined))
+            messages.send(connection, confined)
             if not confined.fault:
                 _do_jobs(connection, private)
                 code = 0
@@ -162,15 +148,15 @@ def _run_reader(fd: int, private: Path, parent: int) -> NoReturn:
 
 def _do_jobs(connection: socket.socket, private: Path) -> None:
     """Do one job or, if it is to read plainly, one after the other of that kind."""
-    job = messages.decode_job(messages.receive(connection))
+    job = messages.decode_job(channel.receive(connection.recv))
     if not isinstance(job, messages.ReadPlainly):
-        connection.sendall(messages.frame(_answer_one(job, private)))
+        messages.send(connection, _answer_one(job, private))
         return
     follow_no_link_below(path_of(job.root))
     share_this_process()
     while True:
-        connection.sendall(messages.frame(_read_plainly(job)))
-        job = messages.decode_plain_job(messages.receive(connection))
+        messages.send(connection, _read_plainly(job))
+        job = messages.decode_plain_job(channel.receive(connection.recv))
 
 
 def _read_plainly(job: messages.ReadPlainly) -> messages.PlainlyRead:
