@@ -23,6 +23,7 @@ from grader.submissions.layouts import (
     collection,
     find_attempts,
 )
+from grader.submissions.submission import accepted
 
 
 def test_the_same_files_are_the_same_submission_in_any_folder_or_zip(
@@ -163,7 +164,7 @@ def test_no_reason_for_students_names_a_folder_of_the_teachers_machine(
 
     monkeypatch.setattr(collection, "read_submission", denied)
     found |= {
-        one.student: collection.read_attempt(one, course).submission
+        one.student: accepted(collection.read_attempt(one, course), course)
         for one in find_attempts(tmp_path, course).attempts
     }
     assert reason(found["s001"], course) == "Permission denied: 's001/layer norm.py'"
@@ -187,7 +188,7 @@ def test_only_so_much_is_read_beside_the_exercise_files(
         place(tmp_path / "s001", name, text=text)
     place(tmp_path / "s001", "masked_softmax.py")
     attempt = Attempt("s001", (AttemptPart(tmp_path / "s001", "s001"),))
-    found = collection.read_attempt(attempt, course).submission
+    found = accepted(collection.read_attempt(attempt, course), course)
     assert set(found.files) == {"masked_softmax"}
     assert len(read_bytes) <= 4
     assert any("they hold more than" in note and "needs review" in note for note in found.notes)

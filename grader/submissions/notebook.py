@@ -21,7 +21,7 @@ import msgspec
 
 from grader.course.course import Exercise
 from grader.sandbox.cells import CELL
-from grader.submissions.notebook_cells import NotebookCells, SourceCell
+from grader.submissions.notebook_cells import MAX_CELLS, NotebookCells, SourceCell
 from grader.submissions.notes import for_review
 from grader.submissions.reader.sharing import require_own_reader
 from grader.syntax_trees import syntax_tree
@@ -34,7 +34,6 @@ RUNS_ITS_BODY = ("time", "timeit", "capture", "prun", "check")  # cell magics
 # well as `%f`. This limits the characters that it reads for all cells together.
 MAX_TRANSFORM_WORK = 400_000  # about a second
 MAX_CODE = 256 * 1024  # bytes in UTF-8; parsing more takes seconds
-MAX_CELLS = 5000
 LARGE = 8 * 1024 * 1024  # bytes, of which only outputs are that many
 OLDEST, NEWEST = 2, 4  # versions of the format
 NO_VERSION = "the key `nbformat` is missing, so the version of its format was guessed"

@@ -18,11 +18,15 @@ from grader.course.stubs import is_untouched, only_code, untouched_text
 from grader.submissions.notes import for_review
 from grader.syntax_trees import syntax_tree
 
-MAX_CELL = 256 * 1024  # characters of a cell without code that may be code; others hold pictures
+MAX_CELLS = 5000
+MAX_CELL = 64 * 1024  # characters of a cell without code that may be code; others hold pictures
+MAX_JOINED = 1_000_000  # characters of cells that are parsed to see whether they can be joined
+MAX_DEFINITIONS = 20  # of one name that are compared, the last ones
 METHOD = (ast.FunctionDef, ast.AsyncFunctionDef)
 BLOCK = (*METHOD, ast.ClassDef)
 FENCED = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
-DEFINITION = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class)[ \t]+\w", re.MULTILINE)
+DEFINED = re.compile(r"^(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^(\w+)[ \t]*=(?!=)", re.MULTILINE)
+INDENTED = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class)[ \t]+\w", re.MULTILINE)
 
 
 @dataclass
@@ -38,19 +42,24 @@ class SourceCell:
         """Whether it is run."""
         return self.kind == "code"
 
+    @property
+    def is_text(self) -> bool:
+        """Whether it may be code that is not run."""
+        return not self.is_code and len(self.source) <= MAX_CELL
+
     def defines(self, name: str) -> bool:
         """Return whether a name is defined at the start of a line."""
-        return _pattern(name).search(self.code if self.is_code else self.source) is not None
+        return name in _defined(self.code if self.is_code else self.source)
 
     def is_stub(self, exercise: Exercise) -> bool:
         """Return whether nothing was written for an exercise."""
         return is_untouched(self.code, untouched_text(exercise))
 
 
-@lru_cache(maxsize=256)
-def _pattern(name: str) -> re.Pattern[str]:
-    own = re.escape(name)
-    return re.compile(rf"^(?:(?:async[ \t]+)?def|class)[ \t]+{own}\b|^{own}[ \t]*=", re.MULTILINE)
+@lru_cache(maxsize=MAX_CELLS)
+def _defined(text: str) -> frozenset[str]:
+    """Return the names that are defined at the start of a line, as far as nobody parses it."""
+    return frozenset(name for names in DEFINED.findall(text) for name in names if name)
 
 
 @dataclass
@@ -85,7 +94,7 @@ class NotebookCells:
         code = [cell for cell in self._code if cell.defines(name)]
         if not all(cell.is_stub(exercise) for cell in code):
             return
-        texts = [one for one in self.cells if not one.is_code and one.defines(name)]
+        texts = [one for one in self.cells if one.is_text and one.defines(name)]
         usable = {only_code(one.source): one for one in texts if _parses(one.source)}
         if len(usable) == 1:
             (cell,) = usable.values()
@@ -99,10 +108,12 @@ class NotebookCells:
     def _join(self) -> None:
         """Join what is indented and cannot stand alone with the code cell before."""
         last: SourceCell | None = None
+        left = MAX_JOINED
         for number, cell in enumerate(self._code, start=1):
             if last is not None and _continues(cell.source):
                 joined = f"{last.code.rstrip()}\n{cell.source}"
-                if isinstance([None, *_body(joined)][-1], BLOCK):
+                left -= len(joined)
+                if left >= 0 and isinstance([None, *_body(joined)][-1], BLOCK):
                     last.code, cell.code = joined, ""
                     self._flag(f"cell {number} was joined with the one before, whose block goes on")
                     continue
@@ -115,7 +126,7 @@ class NotebookCells:
             if _parses(cell.code):
                 continue
             says = f"cell {number} is no valid Python and was left out"
-            may_count = DEFINITION.search(cell.code) or any(name in cell.code for name in asked)
+            may_count = INDENTED.search(cell.code) or any(name in cell.code for name in asked)
             self.remarks.append(for_review(says) if may_count else says)
 
     def _choose_definition(self, exercise: Exercise, name: str) -> None:
@@ -124,7 +135,7 @@ class NotebookCells:
             (number, cell)
             for number, cell in enumerate(self._code, start=1)
             if cell.defines(name) and _parses(cell.code)
-        ]
+        ][-MAX_DEFINITIONS:]
         if len(defining) < 2:
             return
         work = [(number, cell) for number, cell in defining if not cell.is_stub(exercise)]
@@ -157,7 +168,7 @@ def _first_lines(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) ->
 
 def _is_fenced(source: str, name: str) -> bool:
     """Return whether Markdown defines a name only in blocks of code, such as an example."""
-    return _pattern(name).search(FENCED.sub("", source)) is None
+    return name not in _defined(FENCED.sub("", source))
 
 
 def _continues(source: str) -> bool:
@@ -206,11 +217,9 @@ def _parses(code: str) -> bool:
     return not code.strip() or bool(_body(code)) or not only_code(code)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=MAX_CELLS)  # each is asked for several times
 def _body(code: str) -> Sequence[ast.stmt]:
     """Return the statements of a source; none if it does not parse."""
-    if len(code) > MAX_CELL:
-        return ()
     try:
         return syntax_tree(code).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

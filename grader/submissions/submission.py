@@ -97,15 +97,9 @@ def accepted(read: messages.FilesRead, course: Course) -> Submission:
     return Submission(read.name, files, read.paths, read.problems, read.notes, identity)
 
 
-@dataclass(frozen=True)
-class ReadFiles:
-    """A submission as a reader finds it, and the digest of each of its files."""
-
-    submission: Submission
-    digests: Mapping[str, str]
-
-
-def read_submission(paths: Sequence[Path], course: Course, *, inside: bool = False) -> ReadFiles:
+def read_submission(
+    paths: Sequence[Path], course: Course, *, inside: bool = False
+) -> messages.FilesRead:
     """Read the submission in `paths`: exercise files, or folders or zips that hold them.
 
     Only a reader calls this: it parses what a student has written. A single file with another name
@@ -113,7 +107,7 @@ def read_submission(paths: Sequence[Path], course: Course, *, inside: bool = Fal
     the given path or, with `inside`, below it. Raises `RequestError` if no exercise is found, or
     one of them twice.
     """
-    files: dict[str, str] = {}
+    texts: dict[str, str] = {}
     places: dict[str, str] = {}
     problems: dict[str, str] = {}
     digests: dict[str, str] = {}
@@ -134,12 +128,12 @@ def read_submission(paths: Sequence[Path], course: Course, *, inside: bool = Fal
                 places[name] = place
                 code = code_files.read(file)
                 notes += [f"{quoted(place)}: {remark}" for remark in code.remarks]
-                if code.digest not in digests.values():  # one file may hold several exercises
+                if code.digest not in texts:  # one file may hold several exercises
                     room -= len(code.text.encode())
                 if code.problem or room < 0:
                     problems[name] = code.problem or TOO_LONG
                 else:
-                    files[name], digests[name] = code.text, code.digest
+                    texts[code.digest], digests[name] = code.text, code.digest
     notes = shortened(flags_first(notes))
     if not places:
         where = ", ".join(map(str, paths))
@@ -147,8 +141,8 @@ def read_submission(paths: Sequence[Path], course: Course, *, inside: bool = Fal
             as_reason([f"no exercise file in {where}", *notes]),
             f"a submission holds files such as {course.names[0]}.py",
         )
-    found = Submission(_name_of(paths[0]), files, places, problems, tuple(notes))
-    return ReadFiles(found, digests)
+    name = _name_of(paths[0])
+    return messages.FilesRead(name, texts, digests, places, problems, tuple(notes))
 
 
 @contextlib.contextmanager

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from msgspec import structs
+
 from grader.course.course import Course
 from grader.errors import RequestError
 from grader.packed import UnreadableArchive
@@ -45,7 +47,6 @@ from grader.submissions.reader.host import exercise_names, readers
 from grader.submissions.reader.sharing import require_own_reader
 from grader.submissions.submission import (
     PLAIN_FILES,
-    ReadFiles,
     Submission,
     accepted,
     read_submission,
@@ -121,10 +122,11 @@ def _collect(attempt: Attempt, course: Course) -> Submission:
 
 def unread(attempt: Attempt, course: Course, reason: str) -> Submission:
     """Return the submission of an attempt that is not read: every exercise has the reason."""
-    return _unusable(attempt, course, reason).submission
+    problems = dict.fromkeys(course.names, reason)
+    return Submission(attempt.student, {}, problems=problems, notes=attempt.notes)
 
 
-def read_attempt(attempt: Attempt, course: Course) -> ReadFiles:
+def read_attempt(attempt: Attempt, course: Course) -> messages.FilesRead:
     """Read the files of an attempt; if they cannot be read, every exercise has the reason.
 
     Only a reader calls this. Raises `OSError` if this machine seems to be the reason.
@@ -145,15 +147,14 @@ def read_attempt(attempt: Attempt, course: Course) -> ReadFiles:
     return _unusable(attempt, course, reason)
 
 
-def _read(attempt: Attempt, course: Course, folder: Path, notes: list[str]) -> ReadFiles:
+def _read(attempt: Attempt, course: Course, folder: Path, notes: list[str]) -> messages.FilesRead:
     try:
         read = read_submission([folder], course, inside=True)
     except RequestError as error:
         reason = as_reason([error.message.replace(str(folder), _label(attempt)), *notes])
         return _unusable(attempt, course, printable_name(reason))
-    notes = flags_first([*attempt.notes, *notes, *read.submission.notes])
-    found = replace(read.submission, name=attempt.student, notes=tuple(notes))
-    return ReadFiles(found, read.digests)
+    notes = flags_first([*attempt.notes, *notes, *read.notes])
+    return structs.replace(read, name=attempt.student, notes=tuple(notes))
 
 
 def _label(attempt: Attempt) -> str:
@@ -161,9 +162,9 @@ def _label(attempt: Attempt) -> str:
     return printable_name(attempt.parts[0].name if len(attempt.parts) == 1 else attempt.student)
 
 
-def _unusable(attempt: Attempt, course: Course, reason: str) -> ReadFiles:
+def _unusable(attempt: Attempt, course: Course, reason: str) -> messages.FilesRead:
     problems = dict.fromkeys(course.names, reason)
-    return ReadFiles(Submission(attempt.student, {}, problems=problems, notes=attempt.notes), {})
+    return messages.FilesRead(attempt.student, {}, {}, {}, problems, attempt.notes)
 
 
 def _name_for_student(error: OSError, attempt: Attempt) -> str:
