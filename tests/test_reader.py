@@ -249,7 +249,7 @@ def test_what_is_left_out_of_a_class_zip_is_told_to_its_student(
     said = cli("batch", path, "--out", out, "--course", TINY, "--seed", 5)
     assert said.code == 1, said.err
     assert marks(out) == {"s001": "8", "s002": "0", "s003": "0", "s004": "8"}
-    reasons = {"s002": "s002 holds more than 10000 files", "s003": "s003/scale.py is a link"}
+    reasons = {"s002": "s002` holds more than 10000 files", "s003": "s003/scale.py` is a link"}
     for student, reason in reasons.items():
         report = report_of(out, student)
         assert reason in report["exercises"][0]["advice"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import functools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,10 +20,9 @@ import msgspec
 
 from grader.course.course import Exercise
 from grader.sandbox.cells import CELL
-from grader.submissions.notebook_cells import MAX_CELLS, NotebookCells, SourceCell
+from grader.submissions.notebook_cells import MAX_CELLS, NotebookCells, SourceCell, parsed_cell
 from grader.submissions.notes import for_review
 from grader.submissions.reader.sharing import require_own_reader
-from grader.syntax_trees import syntax_tree
 
 BROKEN_CELL = "raise SyntaxError("  # after a cell that does not parse
 BROKEN_NAME = re.compile(r"^# (?:async\s+def|def|class)\s+(\w+)", re.MULTILINE)
@@ -270,16 +268,9 @@ def _without_syntax_error(cell: str) -> str:
     return f"{_commented_out(cell)}{BROKEN_CELL}{problem!r})\n" if problem else cell
 
 
-@functools.lru_cache(maxsize=1)  # each cell is asked for twice
 def _problem(cell: str) -> str:
     """Return why a cell is no Python; empty if it is."""
-    try:
-        syntax_tree(cell)
-        return ""
-    except SyntaxError as error:
-        return f"{error.msg} (line {error.lineno} of the cell)"
-    except (ValueError, RecursionError, MemoryError) as error:
-        return str(error) or "too deeply nested"
+    return parsed_cell(cell).problem
 
 
 def _commented_out(cell: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from textwrap import dedent
+from typing import NamedTuple
 
 from grader.course.course import Exercise
 from grader.course.stubs import is_untouched, only_code, untouched_text
@@ -20,7 +21,7 @@ from grader.syntax_trees import syntax_tree
 
 MAX_CELLS = 5000
 MAX_CELL = 64 * 1024  # characters of a cell without code that may be code; others hold pictures
-MAX_JOINED = 1_000_000  # characters of cells that are parsed to see whether they can be joined
+MAX_JOINED = 400_000  # characters of cells that are parsed to see whether they can be joined
 MAX_DEFINITIONS = 20  # of one name that are compared, the last ones
 METHOD = (ast.FunctionDef, ast.AsyncFunctionDef)
 BLOCK = (*METHOD, ast.ClassDef)
@@ -113,7 +114,7 @@ class NotebookCells:
             if last is not None and _continues(cell.source):
                 joined = f"{last.code.rstrip()}\n{cell.source}"
                 left -= len(joined)
-                if left >= 0 and isinstance([None, *_body(joined)][-1], BLOCK):
+                if left >= 0 and isinstance([None, *_parsed(joined).body][-1], BLOCK):
                     last.code, cell.code = joined, ""
                     self._flag(f"cell {number} was joined with the one before, whose block goes on")
                     continue
@@ -213,14 +214,28 @@ def _uses(node: ast.expr, name: str) -> bool:
     return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
-def _parses(code: str) -> bool:
-    return not code.strip() or bool(_body(code)) or not only_code(code)
-
-
-@lru_cache(maxsize=MAX_CELLS)  # each is asked for several times
 def _body(code: str) -> Sequence[ast.stmt]:
-    """Return the statements of a source; none if it does not parse."""
+    return parsed_cell(code).body
+
+
+def _parses(code: str) -> bool:
+    return not parsed_cell(code).problem
+
+
+class ParsedCell(NamedTuple):
+    """The statements of a cell or, if it is no Python, the reason."""
+
+    body: Sequence[ast.stmt]
+    problem: str = ""
+
+
+def _parsed(code: str) -> ParsedCell:
     try:
-        return syntax_tree(code).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
+        return ParsedCell(syntax_tree(code).body)
+    except SyntaxError as error:
+        return ParsedCell((), f"{error.msg} (line {error.lineno} of the cell)")
+    except (ValueError, RecursionError, MemoryError) as error:
+        return ParsedCell((), str(error) or "too deeply nested")
+
+
+parsed_cell = lru_cache(maxsize=MAX_CELLS)(_parsed)  # each cell is asked for several times
