@@ -317,10 +317,10 @@ def test_work_in_a_cell_that_does_not_run_is_used(tmp_path: Path, batch: Batch, 
     hand_in(folder, {"s003/old.ipynb": broken.replace("6", "2"), "s003/new.ipynb": notebook(SIX)})
     hand_in(folder, {"s004/scale.py": stub, "s004/scale.ipynb": broken})
     assert set(batch(folder, TINY).values()) == {"6"}
-    for student in ("s001", "s002"):
-        assert flags(tmp_path, student) == [
-            "`homework.ipynb` was used for scale because of what it defines; needs review"
-        ]
+    used = "`homework.ipynb` was used for scale because of what it defines; needs review"
+    no_python = "`homework.ipynb`: cell 2 is no valid Python and was left out; needs review"
+    assert flags(tmp_path, "s001") == [used, no_python]
+    assert flags(tmp_path, "s002") == [used]
     assert any(
         flag.startswith("`old.ipynb` defines scale as well") for flag in flags(tmp_path, "s003")
     )
