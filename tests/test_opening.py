@@ -30,6 +30,7 @@ from grader.submissions.layouts import (
     collection,
     find_attempts,
 )
+from grader.submissions.submission import accepted
 
 TINY = Path(__file__).parent / "tiny"
 
@@ -161,7 +162,7 @@ def test_what_cannot_be_read_is_that_students_problem(
     (tmp_path / unreadable).chmod(0)
     with without_roots_rights():
         found = {
-            one.student: collection.read_attempt(one, tiny_course).submission
+            one.student: accepted(collection.read_attempt(one, tiny_course), tiny_course)
             for one in find_attempts(tmp_path, tiny_course).attempts
         }
     (tmp_path / unreadable).chmod(0o755)
