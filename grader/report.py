@@ -88,6 +88,7 @@ class Outcome:
     visible: str = "always"
     consequence: bool = False  # of a mistake that is charged once, whatever it fails
     required: bool = False  # an exercise is not done before it passes, though it is worth nothing
+    loading: bool = False  # the file failed before any call: no check says anything of its own
     wrong: tuple[WrongCase, ...] = ()  # its cases that came out wrong
     whose: ClassVar[str] = "yours"  # the actual values, in the words of a caption
 
@@ -96,19 +97,29 @@ class Outcome:
         """Whether the test came to its end without passing."""
         return self.outcome in ("failed", "error")
 
+    @property
+    def headline(self) -> str:
+        """What is wrong, in a sentence: what the check asks for, unless the file does not load."""
+        if not self.loading:
+            return self.sentence
+        file = re.split(r"[/\\]", self.where.file)[-1] if self.where else "the file"
+        return f"{file} cannot be loaded."
+
 
 def first_failure(tests: Iterable[Outcome], explained: Collection[str] = ()) -> Outcome | None:
     """Return the test to fix first, of those that fail.
 
-    One that costs points comes before one that informs, what is wrong before what is not written
-    yet, and what the diagnosis explains before the rest.
+    One that costs points comes before one that informs, a file that does not load before all that
+    follows from it, what is wrong before what is not written yet, and what the diagnosis explains
+    before the rest.
     """
 
     def order(test: Outcome) -> tuple[bool, ...]:
         costs = test.points != test.max_points
         unwritten = test.kind == "NotImplementedError"
         vague = test.kind == NO_COMPUTATION and not test.wrong  # others show where it goes wrong
-        return not costs, unwritten, vague, not test.required, test.name not in explained
+        first = not costs, not test.loading, unwritten, vague
+        return *first, not test.required, test.name not in explained
 
     return min((test for test in tests if test.is_wrong), key=order, default=None)
 
@@ -475,6 +486,8 @@ def _what_to_fix(exercise: ExerciseResult) -> str:
         return f"{exercise.title} could not be graded: {exercise.advice or 'nothing was checked'}."
     if exercise.unfinished:
         return f"Next is {exercise.title}: {exercise.name} is not written yet."
+    if test.loading:
+        return f"Fix {exercise.title} first: {test.headline.rstrip('.')}, because {test.message}."
     if diagnosis is not None and diagnosis.faults:
         return f"Fix {exercise.title} first: {diagnosis.says.removeprefix(TWO)}"
     return f"Fix {exercise.title} first. This does not hold yet: {test.sentence}"

@@ -27,6 +27,7 @@ from grader.classroom.roster import read_roster
 from grader.errors import RequestError
 from grader.report import Person
 from grader.submissions import archives, notebook
+from grader.submissions.opening import code_suffix
 
 # Pieces with a meaning in MessagePack, JSON or zip.
 TOKENS = [b"\xdd\xff\xff\xff\xff", b"\xdf\x7f\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b"\xcf" * 9]
@@ -142,9 +143,7 @@ def unpacked_files(root: Path, data: bytes, name: str = "a.zip") -> set[str]:
         refused = True
     finally:
         files = [path for path in into.rglob("*") if not stat.S_ISDIR(path.lstat().st_mode)]
-        assert all(
-            stat.S_ISREG(path.lstat().st_mode) and path.suffix in archives.CODE for path in files
-        )
+        assert all(stat.S_ISREG(path.lstat().st_mode) and code_suffix(path.name) for path in files)
         assert sum(path.stat().st_size for path in files) <= archives.MAX_UNPACKED_BYTES
         shutil.rmtree(into)
     assert [path.name for path in root.iterdir()] == [name]
@@ -202,7 +201,7 @@ def cells(*sources: Any) -> bytes:
 def readable(data: bytes) -> bool:
     """Return whether the notebook can be read; its text must be valid UTF-8."""
     try:
-        notebook.read_notebook(data).encode()
+        notebook.read_notebook(data).code.encode()
     except notebook.UnreadableNotebook:
         return False
     return True

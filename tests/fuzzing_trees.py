@@ -30,6 +30,7 @@ from grader.submissions.reader import messages
 from grader.submissions.reader.exchange import ReadingImpossible
 from grader.submissions.reader.template import ReaderTemplate
 from grader.submissions.reader_process import template as reader_process
+from grader.submissions.submission import accepted
 
 TINY = Path(__file__).parent / "tiny"
 SECRET = "'nobody may read this'"
@@ -196,7 +197,7 @@ def _check_attempts(found: FoundAttempts, course: Course) -> None:
 
 
 def _check_attempt(attempt: Attempt, course: Course, own: set[str]) -> None:
-    submission = read_attempt(attempt, course).submission
+    submission = accepted(read_attempt(attempt, course), course)
     said = io.StringIO()
     print(submission.files, submission.problems, submission.notes, file=said)
     assert SECRET not in said.getvalue()

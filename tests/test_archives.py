@@ -73,7 +73,7 @@ def test_a_folder_may_have_a_colon_in_its_name(tmp_path: Path, batch: Cli) -> No
     zipped(tmp_path / "class/s002.zip", {"HW 3:4/scale.py": SIX, "C:/evil.py": SIX})
     assert batch() == {"s001": "6", "s002": "6"}
     assert flags(tmp_path, "s001") == ""
-    assert "C:/evil.py points outside the archive" in flags(tmp_path, "s002")
+    assert "`C:/evil.py` points outside the archive" in flags(tmp_path, "s002")
 
 
 def test_a_class_zip_made_by_windows_has_a_folder_for_each_student(
@@ -111,7 +111,7 @@ def test_an_archive_is_opened_or_flagged_from_every_platform(
     out = tmp_path / "out"
     cli("batch", tmp_path / "class", "--layout", layout, "--out", out, "--course", TINY)
     assert marks(out) == {"501": "0", "502": "6"}
-    assert "hw.rar is an archive that is not opened here" in flags(tmp_path, "501")
+    assert "`hw.rar` is an archive that is not opened here" in flags(tmp_path, "501")
     assert flags(tmp_path, "502") == ""
 
 
@@ -128,14 +128,16 @@ def test_an_archive_that_is_not_opened_is_named_and_flagged(
     assert {student: points[student] for student in ("s003", "s004")} == {"s003": "6", "s004": "6"}
     for student in ("s001", "s002", "s003", "s004", "s005"):
         said = flags(tmp_path, student)
-        assert f"{suffix} is an archive that is not opened here (zip the files instead)" in said
+        assert f"{suffix}` is an archive that is not opened here (zip the files instead)" in said
         assert said.count("is an archive") == 1
 
 
 def test_a_zip_in_a_folder_of_a_submission_is_flagged(tmp_path: Path, batch: Cli) -> None:
     zipped(tmp_path / "class/s001/deep/hw.zip", {"scale.py": SIX})
     assert batch() == {"s001": "0"}
-    assert "deep/hw.zip is an archive in a folder, where none is opened" in flags(tmp_path, "s001")
+    assert "`deep/hw.zip` is an archive in a folder, where none is opened" in flags(
+        tmp_path, "s001"
+    )
 
 
 def test_a_later_version_of_a_tar_in_canvas_is_a_later_attempt(

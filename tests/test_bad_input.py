@@ -350,7 +350,9 @@ def test_a_file_of_another_name_is_named_with_what_was_meant(
     (tmp_path / "w" / "scale1.py").write_text("x = 1\n")
     result = cli("check", tmp_path / "w", "--course", tiny_copy)
     assert result.code == 2
-    assert "scale1.py is not an exercise file and was left out; did you mean `scale`?" in result.err
+    assert (
+        "`scale1.py` is not an exercise file and was left out; did you mean `scale`?" in result.err
+    )
 
 
 def test_a_file_that_is_not_utf8_says_which_byte(cli: Cli, tiny_copy: Path, tmp_path: Path) -> None:
@@ -358,7 +360,7 @@ def test_a_file_that_is_not_utf8_says_which_byte(cli: Cli, tiny_copy: Path, tmp_
     (tmp_path / "w" / "scale.py").write_bytes(b"# fine\n# caf\xe9\n")
     result = cli("check", tmp_path / "w", "--course", tiny_copy)
     assert result.code == 1
-    assert "scale.py is not UTF-8: byte 0xe9 in line 2" in " ".join(result.out.split())
+    assert "`scale.py` is not UTF-8: byte 0xe9 in line 2" in " ".join(result.out.split())
 
 
 def test_links_are_left_out_and_said_so(cli: Cli, tiny_copy: Path, tmp_path: Path) -> None:
@@ -367,7 +369,7 @@ def test_links_are_left_out_and_said_so(cli: Cli, tiny_copy: Path, tmp_path: Pat
     (work / "scale.py").symlink_to(tiny_copy / "reference" / "scale" / "solution.py")
     result = cli("check", work, "--course", tiny_copy)
     assert result.code == 2
-    assert "scale.py is a link and was left out" in result.err
+    assert "`scale.py` is a link and was left out" in result.err
 
 
 def test_a_linked_folder_is_left_out_too(cli: Cli, tiny_copy: Path, tmp_path: Path) -> None:
@@ -376,7 +378,7 @@ def test_a_linked_folder_is_left_out_too(cli: Cli, tiny_copy: Path, tmp_path: Pa
     (work / "scale").symlink_to(tiny_copy / "reference" / "scale")
     result = cli("check", work, "--course", tiny_copy)
     assert result.code == 2
-    assert "scale/solution.py is a link and was left out" in result.err
+    assert "`scale/solution.py` is a link and was left out" in result.err
 
 
 @pytest.mark.slow
@@ -389,7 +391,7 @@ def test_a_file_name_that_is_not_text_does_not_cost_the_report(
     Path(os.fsdecode(os.fsencode(work) + b"/\xff.py")).write_text("")
     result = cli("check", work, "--course", tiny_copy, "--format", "json")
     assert result.code == 0
-    assert "xff.py is not an exercise file" in result.out
+    assert "xff.py` is not an exercise file" in result.out
 
 
 @pytest.mark.slow

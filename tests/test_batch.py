@@ -81,7 +81,7 @@ def test_everybody_gets_a_report_and_a_mark(cli: Cli, handed_in: Path) -> None:
         ("s004", "no exercise file in s004"),
         (
             "s005",
-            "a/scale.py and b/scale.py could each be meant for scale, so none of them was used",
+            "`a/scale.py` and `b/scale.py` could each be meant for scale, so none of them was used",
         ),
         ("s007", "s007.zip: the archive cannot be read: File is not a zip file"),
     ],
@@ -297,7 +297,9 @@ def test_a_dry_run_tells_who_what_and_why_and_writes_nothing(
     assert "of the roster, 1 handed in nothing: s099 (Student Two)" in said.err
     assert "  s001 (Student One): 1 of 1 exercises" in said.out
     assert "  s004: 0 of 1 exercises" in said.out
-    assert "a/scale.py and b/scale.py could each be meant for scale" in " ".join(said.out.split())
+    assert "`a/scale.py` and `b/scale.py` could each be meant for scale" in " ".join(
+        said.out.split()
+    )
     assert "nothing was graded: this was a dry run" in said.out
 
 

@@ -91,9 +91,9 @@ def test_no_file_of_a_class_zip_is_written_outside_its_folder(
     assert not list(tmp_path.rglob("evil.py"))
     said = [f"{one.what} {one.why}" for one in left_out]
     start = "class.zip holds a file that is not unpacked: "
-    assert f"{start}../evil.py points outside the archive" in said
-    assert f"{start}s002/masked_softmax.py is a link" in said
-    assert any(f"{start}s003/bomb.py cannot be used" in one for one in said)
+    assert f"{start}`../evil.py` points outside the archive" in said
+    assert f"{start}`s002/masked_softmax.py` is a link" in said
+    assert any(f"{start}`s003/bomb.py` cannot be used" in one for one in said)
 
 
 @pytest.mark.slow
@@ -118,7 +118,7 @@ def test_a_student_with_too_many_files_in_a_class_zip_is_refused_alone(
         found = read(folder, tiny_course)
     assert found["s002"].files == found["s003"].files == {"scale": SOFTMAX}
     assert not found["s001"].files
-    why = f"holds a file that is not unpacked: {wrapping}s001 holds more than 10000 files"
+    why = f"holds a file that is not unpacked: `{wrapping}s001` holds more than 10000 files"
     assert left_out == [LeftOut("class.zip", why)]
 
 
@@ -198,7 +198,7 @@ def test_two_names_of_one_file_are_flagged_and_a_newer_version_counts(
         found = read(folder, tiny_course)
     assert found["s001"].files == found["s002"].files == {"scale": SOFTMAX}
     assert {path.name: told for path, told in notes.items()} == {
-        "s001": ("s001/scale.py has the name of another file and was left out; needs review",)
+        "s001": ("`s001/scale.py` has the name of another file and was left out; needs review",)
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import time
@@ -16,7 +17,7 @@ from handed_in import notebook, zipped
 from grader.course.course import Course
 from grader.course.stubs import make_stub
 from grader.submissions import opening
-from grader.submissions.layouts import git as clones
+from grader.submissions.layouts import commits
 
 pytestmark = pytest.mark.in_turn
 
@@ -90,7 +91,7 @@ def test_what_is_odd_about_a_clone_is_flagged(tmp_path: Path, batch: Cli, stub: 
         **dict.fromkeys(("s001", "s002", "s004", "s005", "s006", "s007"), "6"),
         "s003": "8",  # the engine of this test gives all points
     }
-    edits = "edits are not committed: scale.py; needs review"
+    edits = "edits are not committed: `scale.py`; needs review"
     never = "there is no commit after the stub: the student never committed; needs review"
     assert "no branch is checked out (detached HEAD)" in flags(tmp_path, "s001")[0]
     assert flags(tmp_path, "s002") == [edits]
@@ -155,6 +156,104 @@ def test_line_ends_that_git_has_written_are_no_edits(tmp_path: Path, batch: Cli)
     assert flags(tmp_path, "s001") == flags(tmp_path, "s002") == []
 
 
+@pytest.mark.slow
+def test_work_on_the_only_other_branch_with_work_is_graded(
+    tmp_path: Path, batch: Cli, stub: str
+) -> None:
+    folder = tmp_path / "class"
+    for student in ("s001", "s002", "s003", "s004", "s005"):
+        commit(folder / student, DUE - 2 * HOUR, scale=stub)
+        git(folder / student, "checkout", "-q", "-b", "my/work")
+        commit(folder / student, scale=SIX)
+    for student in ("s001", "s002", "s003", "s005"):
+        git(folder / student, "checkout", "-q", "main")
+    git(folder / "s002", "branch", "-q", "older", "my/work~0")  # the same commit once more
+    git(folder / "s002", "pack-refs", "--all")
+    git(folder / "s003", "checkout", "-q", "-b", "other")
+    git(commit(folder / "s003", scale=TWO), "checkout", "-q", "main")
+    git(commit(folder / "s005", scale=TWO), "checkout", "-q", "main")
+    git(commit(folder / "s006", scale=SIX), "branch", "-q", "feedback")  # as GitHub makes one
+    commit(folder / "s006", scale=SIX + "y = 1\n")
+    points = batch()
+    assert {one: points[one] for one in ("s001", "s002", "s004", "s005", "s006")} == {
+        **dict.fromkeys(("s001", "s002", "s004", "s006"), "6"),
+        "s005": "2",
+    }
+    used = "the branch that is checked out has no work, so {} was used; needs review"
+    assert flags(tmp_path, "s001") == [used.format("`my/work`")]
+    assert report_of(tmp_path / "out", "s001")["submitted"] == (DUE - HOUR).isoformat()
+    assert flags(tmp_path, "s002") in ([used.format("`my/work`")], [used.format("`older`")])
+    both = "there is other work on `my/work`, `other`, which was not used; needs review"
+    assert flags(tmp_path, "s003") in (
+        [both],
+        [both.replace("`my/work`, `other`", "`other`, `my/work`")],
+    )
+    assert flags(tmp_path, "s004") == flags(tmp_path, "s006") == []
+    assert flags(tmp_path, "s005") == []  # its branch has no exercise that the other lacks
+
+
+@pytest.mark.slow
+def test_later_work_on_another_branch_is_flagged(tmp_path: Path, batch: Cli) -> None:
+    clone = commit(tmp_path / "class/s001", scale=TWO)
+    git(clone, "checkout", "-q", "-b", "better")
+    git(commit(clone, scale=SIX), "checkout", "-q", "main")
+    assert batch() == {"s001": "2"}
+    says = "there is other work on `better`, which was not used; needs review"
+    assert flags(tmp_path, "s001") == [says]
+
+
+@pytest.mark.slow
+def test_a_commit_that_is_dated_before_its_parent_is_flagged(tmp_path: Path, batch: Cli) -> None:
+    clone = commit(tmp_path / "class/s001", DUE, scale=TWO)
+    commit(clone, DUE - 9 * HOUR, scale=SIX)
+    backdated = git(clone, "rev-parse", "HEAD").strip()
+    commit(clone, DUE + HOUR, scale=SIX)
+    assert batch() == {"s001": "6"}
+    says = f"commit `{backdated[:10]}` is dated before its parent; needs review"
+    assert flags(tmp_path, "s001") == [says]
+
+
+@pytest.mark.slow
+def test_a_submodule_without_files_is_flagged(tmp_path: Path, batch: Cli, due: Path) -> None:
+    inner = commit(tmp_path / "inner", scale=SIX)
+    clone = tmp_path / "class/s001"
+    commit(clone, readme="x = 1\n")
+    head = git(inner, "rev-parse", "HEAD").strip()
+    for place in ("work", "more"):
+        git(clone, "update-index", "--add", "--cacheinfo", f"160000,{head},{place}")
+        (clone / place).mkdir()
+    hand_in(clone, {"more/scale.py": "# 6 points\nx = 1\n"})
+    git(clone, "commit", "-q", "-m", "Work", when=DUE - HOUR)
+    assert batch(course=due) == {"s001": "6"}
+    fix = "run `git submodule update --init` in the clone"
+    says = f"`work` is a git submodule without files here; {fix}; needs review"
+    assert says in flags(tmp_path, "s001")
+    assert not any("`more` is a git" in flag for flag in flags(tmp_path, "s001"))
+    batch("--before-due", "--replace", course=due)
+    says = "is a git submodule, whose files are no part of that commit"
+    assert all(f"`{place}` {says}" in str(flags(tmp_path, "s001")) for place in ("more", "work"))
+
+
+@pytest.mark.slow
+def test_files_that_git_lfs_keeps_are_found_and_are_no_edits(
+    tmp_path: Path, batch: Cli, due: Path
+) -> None:
+    digest = hashlib.sha256(SIX.encode()).hexdigest()
+    head = "version https://git-lfs.github.com/spec/v1"
+    pointer = f"{head}\noid sha256:{digest}\nsize {len(SIX)}\n"
+    clone = commit(tmp_path / "class/s001", scale=pointer)
+    hand_in(clone, {"scale.py": SIX, f".git/lfs/objects/{digest[:2]}/{digest[2:4]}/{digest}": SIX})
+    commit(tmp_path / "class/s002", scale=pointer)
+    forged = hand_in(tmp_path / "forged", {"scale.py": TWO}) / "scale.py"
+    other = commit(tmp_path / "class/s003", scale=pointer)
+    hand_in(other, {f".git/lfs/objects/{digest[:2]}/{digest[2:4]}/{digest}": forged.read_text()})
+    assert batch(course=due) == {"s001": "6", "s002": "0", "s003": "0"}
+    assert flags(tmp_path, "s001") == []
+    assert "is a pointer of Git LFS" in flags(tmp_path, "s002")[0]
+    points = batch("--before-due", "--replace", course=due)
+    assert points == {"s001": "6", "s002": "0", "s003": "0"}
+
+
 @pytest.fixture
 def due(tiny_copy: Path) -> Path:
     """The tiny course, with a deadline."""
@@ -209,11 +308,28 @@ def test_the_last_commit_before_each_students_deadline_is_graded(
 
 
 @pytest.mark.slow
+def test_a_shallow_clone_says_how_to_fetch_what_it_lacks(
+    tmp_path: Path, batch: Cli, due: Path
+) -> None:
+    whole = commit(tmp_path / "whole", DUE - HOUR, scale=SIX)
+    commit(whole, DUE + HOUR, scale=TWO)
+    (tmp_path / "class").mkdir(exist_ok=True)
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{whole}", "class/s001")
+    assert batch("--before-due", course=due) == {"s001": "0"}
+    flag = flags(tmp_path, "s001")[0]
+    until = "2026-11-05 12:10 UTC"
+    assert f"the clone is shallow and holds no commit before {until}; run" in flag
+    assert "run `git fetch --unshallow` in it" in flag
+    git(tmp_path / "class/s001", "fetch", "-q", "--unshallow")
+    assert batch("--before-due", course=due) == {"s001": "6"}
+
+
+@pytest.mark.slow
 def test_a_commit_of_more_files_than_are_read_is_graded_by_the_nearest(
     tmp_path: Path, batch: Cli, due: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clones, "MAX_FILES", 100)
-    monkeypatch.setattr(clones, "MAX_BLOBS", clones.ROOM_FOR_NAMES + (2 << 20))
+    monkeypatch.setattr(commits, "MAX_FILES", 100)
+    monkeypatch.setattr(commits, "MAX_BLOBS", commits.ROOM_FOR_NAMES + (2 << 20))
     installed = {f"venv/lib/python3.12/site-packages/m{n}.py": f"x = {n}\n" for n in range(101)}
     data = {f"a/data/m{number}.py": f"x = {number}\n" for number in range(101)}
     large = {f"a/{n}.ipynb": str(n) * (1 << 20) for n in range(2)}
@@ -342,7 +458,7 @@ def test_a_commit_of_tangled_names_takes_no_time(tmp_path: Path, batch: Cli) -> 
     before = time.process_time()
     assert batch() == {"s001": "2"}
     assert time.process_time() - before < 10
-    assert flags(tmp_path, "s001")[0].startswith("edits are not committed: scale.py")
+    assert flags(tmp_path, "s001")[0].startswith("edits are not committed: `scale.py`")
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from grader.submissions.layouts import (
     collection,
     find_attempts,
 )
+from grader.submissions.submission import accepted
 
 
 def test_the_same_files_are_the_same_submission_in_any_folder_or_zip(
@@ -114,9 +115,9 @@ def test_a_broken_zip_affects_no_other_file(tmp_path: Path, course: Course) -> N
     place(tmp_path, "s001/more.zip", "s002.zip", text="PK\x03\x04 this is no zip")
     found = read(tmp_path, course)
     assert set(found["s001"].files) == {"masked_softmax"}
-    assert any("more.zip: the archive cannot be read" in note for note in found["s001"].notes)
+    assert any("`more.zip`: the archive cannot be read" in note for note in found["s001"].notes)
     assert reason(found["s002"], course).startswith(
-        "s002.zip: the archive cannot be read: File is not a zip file"
+        "`s002.zip`: the archive cannot be read: File is not a zip file"
     )
 
 
@@ -153,9 +154,9 @@ def test_no_reason_for_students_names_a_folder_of_the_teachers_machine(
     (tmp_path / "s004").mkdir()
     found = read(tmp_path, course)
     assert reason(found["s001"], course) == "no exercise file in s001"
-    clash = "a/layer_norm.py and b/layer_norm.py could each be meant for layer_norm, so none"
+    clash = "`a/layer_norm.py` and `b/layer_norm.py` could each be meant for layer_norm, so none"
     assert clash in reason(found["s002"], course)
-    assert reason(found["s003"], course).startswith("no exercise file in s003; notes.py is not")
+    assert reason(found["s003"], course).startswith("no exercise file in s003; `notes.py` is not")
     assert reason(found["s004"], course) == "no file was handed in"
 
     def denied(paths: list[Path], *_: object, **__: object) -> None:
@@ -163,7 +164,7 @@ def test_no_reason_for_students_names_a_folder_of_the_teachers_machine(
 
     monkeypatch.setattr(collection, "read_submission", denied)
     found |= {
-        one.student: collection.read_attempt(one, course).submission
+        one.student: accepted(collection.read_attempt(one, course), course)
         for one in find_attempts(tmp_path, course).attempts
     }
     assert reason(found["s001"], course) == "Permission denied: 's001/layer norm.py'"
@@ -187,7 +188,7 @@ def test_only_so_much_is_read_beside_the_exercise_files(
         place(tmp_path / "s001", name, text=text)
     place(tmp_path / "s001", "masked_softmax.py")
     attempt = Attempt("s001", (AttemptPart(tmp_path / "s001", "s001"),))
-    found = collection.read_attempt(attempt, course).submission
+    found = accepted(collection.read_attempt(attempt, course), course)
     assert set(found.files) == {"masked_softmax"}
     assert len(read_bytes) <= 4
     assert any("they hold more than" in note and "needs review" in note for note in found.notes)

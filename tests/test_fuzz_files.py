@@ -100,7 +100,7 @@ def test_a_note_on_a_member_is_one_printable_line(tmp_path: Path) -> None:
     notes: list[str] = []
     (tmp_path / "a.zip").write_bytes(zipped({"x\n\x1b[2Jy.zip": b"", "z.pyc": b""}))
     archives.unpack(tmp_path / "a.zip", tmp_path, notes)
-    assert notes == ["x y.zip is an archive in an archive and was left out; needs review"]
+    assert notes == ["`x y.zip` is an archive in an archive and was left out; needs review"]
 
 
 @pytest.mark.slow

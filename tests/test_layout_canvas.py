@@ -43,9 +43,9 @@ def test_a_canvas_download_is_read_by_its_file_names(tmp_path: Path, course: Cou
     assert set(submissions["503"].files) == {"masked_softmax"}
     assert set(submissions["504"].files) == {"layer_norm"}
     assert (
-        reason(submissions["505"], course) == "report.pdf is neither Python, a notebook nor a zip"
+        reason(submissions["505"], course) == "`report.pdf` is neither Python, a notebook nor a zip"
     )
-    assert "hw.rar is an archive that is not opened here" in reason(submissions["506"], course)
+    assert "`hw.rar` is an archive that is not opened here" in reason(submissions["506"], course)
 
 
 def test_an_anonymous_canvas_download_is_read_too(tmp_path: Path, course: Course) -> None:
@@ -124,7 +124,7 @@ def test_a_hostile_canvas_name_affects_no_other_student(tmp_path: Path, course: 
     assert "\n" not in "".join(submissions["502"].notes) + "".join(
         submissions["502"].paths.values()
     )
-    assert ".. is neither" in reason(submissions["503"], course)
+    assert "`..` is neither" in reason(submissions["503"], course)
 
 
 def test_dates_in_plain_names_are_not_canvas_numbers(tmp_path: Path, course: Course) -> None:

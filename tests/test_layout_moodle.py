@@ -51,7 +51,7 @@ def test_a_moodle_download_without_folders_is_read_too(tmp_path: Path, course: C
     place(tmp_path, "Two_12_assignsubmission_file_my_own.txt")
     found = read(tmp_path, course)
     assert set(found["11"].files) == set(course.names[:2])
-    assert "my_own.txt is neither Python" in reason(found["12"], course)
+    assert "`my_own.txt` is neither Python" in reason(found["12"], course)
 
 
 def test_a_student_may_be_called_like_a_moodle_folder(tmp_path: Path, course: Course) -> None:

@@ -50,7 +50,7 @@ def test_a_student_has_a_folder_a_zip_a_file_or_a_notebook(tmp_path: Path, cours
         ("masked_softmax", "layer_norm"), "s004.ipynb"
     )
     assert submissions["s003"].notes == (
-        "s003.py was used for masked_softmax because of what it defines",
+        "`s003.py` was used for masked_softmax because of what it defines",
     )
 
 
@@ -77,10 +77,10 @@ def test_a_file_that_defines_no_exercise_is_reported(tmp_path: Path, course: Cou
     place(tmp_path, "s001.py", text=STRANGE)
     place(tmp_path, "s002.ipynb", text=notebook(STRANGE))
     found = read(tmp_path, course)
-    assert "no exercise file in s001.py; s001.py is not an exercise file" in reason(
+    assert "no exercise file in s001.py; `s001.py` is not an exercise file" in reason(
         found["s001"], course
     )
-    assert "s002.ipynb is not an exercise file" in reason(found["s002"], course)
+    assert "`s002.ipynb` is not an exercise file" in reason(found["s002"], course)
 
 
 @pytest.mark.parametrize(

@@ -63,10 +63,10 @@ def test_a_name_that_nearly_fits_is_graded_and_flagged(
     zipped(tmp_path / "class/s002.zip", {f"work/{name}": content, "work/scale.py": stub})
     assert batch(tmp_path / "class", TINY) == {"s001": "6", "s002": "6"}
     assert flags(tmp_path, "s001") == [
-        f"{name} was used for scale because its name nearly fits; needs review"
+        f"`{name}` was used for scale because its name nearly fits; needs review"
     ]
     assert flags(tmp_path, "s002") == [
-        f"work/{name} was used for scale because its name nearly fits; needs review"
+        f"`work/{name}` was used for scale because its name nearly fits; needs review"
     ]
     assert name in (tmp_path / "out/index.html").read_text()
     assert "needs review" in (tmp_path / "out/grades.csv").read_text()
@@ -80,7 +80,7 @@ def test_a_name_that_is_only_similar_is_graded_if_the_file_defines_the_exercise(
     hand_in(tmp_path / "class", {f"s002/{name}": "# 6 points\n", "s002/helper.py": "x = 1\n"})
     assert batch(tmp_path / "class", TINY) == {"s001": "6", "s002": "0"}
     (flag,) = flags(tmp_path, "s001")
-    assert flag.startswith(f"{name} was used for scale because")
+    assert flag.startswith(f"`{name}` was used for scale because")
     assert any(name in flag for flag in flags(tmp_path, "s002"))
 
 
@@ -99,8 +99,8 @@ def test_the_exact_name_wins_over_a_near_one_and_the_other_is_flagged(
     hand_in(tmp_path / "class", {"s003/scale.py": SIX, "s003/scale (1).py": SIX})
     assert batch(tmp_path / "class", TINY) == {"s001": "6", "s002": "6", "s003": "6"}
     (flag,) = flags(tmp_path, "s001")
-    assert flag.startswith("scale (1).py is not an exercise file and was left out")
-    assert flag.endswith("scale.py was used for scale; needs review")
+    assert flag.startswith("`scale (1).py` is not an exercise file and was left out")
+    assert flag.endswith("`scale.py` was used for scale; needs review")
     assert flags(tmp_path, "s002") == flags(tmp_path, "s003") == []
 
 
@@ -117,7 +117,7 @@ def test_of_two_near_names_none_is_guessed_and_both_are_named(
     assert (points["s001"], points["s003"], points["s004"]) == ("0", "6", "6")
     for student in ("s001", "s002"):
         said = "; ".join(flags(tmp_path, student))
-        assert "scale (1).py and scale_final.py could each be meant for scale" in said
+        assert "`scale (1).py` and `scale_final.py` could each be meant for scale" in said
     report = report_of(tmp_path / "out", "s002")  # of which the stub is graded
     assert not any("was used for" in note for note in report["notes"])
 
@@ -203,14 +203,19 @@ def test_each_exercise_gets_the_work_that_is_there_for_it(
     points = batch(tmp_path / "class", pair)
     assert points == {"s001": "8", "s002": "8", "s003": "8", "s004": "8", "s005": "8"}
     assert flags(tmp_path, "s002") == [
-        "week2/shift.py was used for shift because no other file has its name; needs review"
+        "`week2/shift.py` was used for shift because no other file has its name; needs review"
     ]
     assert flags(tmp_path, "s003") == [
-        "all.py was used for shift because of what it defines; needs review"
+        "`all.py` was used for shift because of what it defines; needs review"
     ]
-    assert [flag.partition(" ")[0] for flag in flags(tmp_path, "s004")] == ["part1.py", "part2.py"]
+    assert [flag.partition(" ")[0] for flag in flags(tmp_path, "s004")] == [
+        "`part1.py`",
+        "`part2.py`",
+    ]
     assert flags(tmp_path, "s005") == []
-    assert "the exercise files are those in a/, b/" in report_of(tmp_path / "out", "s005")["notes"]
+    assert (
+        "the exercise files are those in `a/`, `b/`" in report_of(tmp_path / "out", "s005")["notes"]
+    )
 
 
 def test_a_file_with_the_name_of_one_exercise_may_hold_others(
@@ -230,13 +235,13 @@ def test_a_file_with_the_name_of_one_exercise_may_hold_others(
     both = "12"  # the suite of shift, a copy of that of scale, finds in the file what it asks
     assert points == dict.fromkeys(("s001", "s002", "s003", "s005", "s006"), both) | {"s004": "8"}
     used = "was used for shift because of what it defines; needs review"
-    assert flags(tmp_path, "s001") == flags(tmp_path, "s002") == [f"scale.py {used}"]
-    assert flags(tmp_path, "s003") == [f"hw/scale.ipynb {used}"]
+    assert flags(tmp_path, "s001") == flags(tmp_path, "s002") == [f"`scale.py` {used}"]
+    assert flags(tmp_path, "s003") == [f"`hw/scale.ipynb` {used}"]
     assert flags(tmp_path, "s004") == []
-    assert f"old/scale.py {used}" in flags(tmp_path, "s005")
+    assert f"`old/scale.py` {used}" in flags(tmp_path, "s005")
     assert flags(tmp_path, "s006") == [
-        f"scale.py {used}",
-        "a/all.py defines shift as well and was left out; needs review",
+        f"`scale.py` {used}",
+        "`a/all.py` defines shift as well and was left out; needs review",
     ]
 
 
@@ -263,10 +268,12 @@ def test_of_several_folders_each_exercise_is_chosen_alone(
     for student in ("s001", "s002", "s005"):
         assert flags(tmp_path, student) == []
     clash = "could each be meant for {}, so none of them was used; needs review"
-    assert flags(tmp_path, "s003") == [f"a/shift.py and b/shift.py {clash.format('shift')}"]
-    assert "a/scale.py and b/scale.py could each be meant for scale" in flags(tmp_path, "s004")[0]
+    assert flags(tmp_path, "s003") == [f"`a/shift.py` and `b/shift.py` {clash.format('shift')}"]
+    assert (
+        "`a/scale.py` and `b/scale.py` could each be meant for scale" in flags(tmp_path, "s004")[0]
+    )
     (flag,) = flags(tmp_path, "s007")
-    assert flag == "a/scale.ipynb is a second file for scale and was left out; needs review"
+    assert flag == "`a/scale.ipynb` is a second file for scale and was left out; needs review"
 
 
 def test_no_other_work_for_an_exercise_is_passed_over_in_silence(
@@ -297,7 +304,7 @@ def test_no_other_work_for_an_exercise_is_passed_over_in_silence(
     assert set(batch(folder, TINY).values()) == {"6"}
     for student, (place, _) in elsewhere.items():
         (flag,) = flags(tmp_path, student)
-        assert flag.startswith(f"{place} ")
+        assert flag.startswith(f"`{place}` ")
     assert flags(tmp_path, "s008") == []
 
 
@@ -310,12 +317,12 @@ def test_work_in_a_cell_that_does_not_run_is_used(tmp_path: Path, batch: Batch, 
     hand_in(folder, {"s003/old.ipynb": broken.replace("6", "2"), "s003/new.ipynb": notebook(SIX)})
     hand_in(folder, {"s004/scale.py": stub, "s004/scale.ipynb": broken})
     assert set(batch(folder, TINY).values()) == {"6"}
-    for student in ("s001", "s002"):
-        assert flags(tmp_path, student) == [
-            "homework.ipynb was used for scale because of what it defines; needs review"
-        ]
+    used = "`homework.ipynb` was used for scale because of what it defines; needs review"
+    no_python = "`homework.ipynb`: cell 2 is no valid Python and was left out; needs review"
+    assert flags(tmp_path, "s001") == [used, no_python]
+    assert flags(tmp_path, "s002") == [used]
     assert any(
-        flag.startswith("old.ipynb defines scale as well") for flag in flags(tmp_path, "s003")
+        flag.startswith("`old.ipynb` defines scale as well") for flag in flags(tmp_path, "s003")
     )
 
 
@@ -330,7 +337,7 @@ def test_two_files_with_the_same_code_are_no_rivals(tmp_path: Path, batch: Batch
     for student in ("s001", "s002"):
         assert flags(tmp_path, student) == []
     (near,) = flags(tmp_path, "s003")
-    assert near == "scale (1).py was used for scale because its name nearly fits; needs review"
+    assert near == "`scale (1).py` was used for scale because its name nearly fits; needs review"
     assert flags(tmp_path, "s004") != []
 
 
@@ -405,4 +412,4 @@ def test_a_refused_or_missing_module_is_flagged(
     ]
     assert "is not a readable notebook" in flags(tmp_path, "s002")[0]
     assert flags(tmp_path, "s003") == []
-    assert "scale.py is a link and was left out" in flags(tmp_path, "s004")[0]
+    assert "`scale.py` is a link and was left out" in flags(tmp_path, "s004")[0]

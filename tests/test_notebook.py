@@ -93,7 +93,7 @@ def test_a_name_that_a_broken_cell_should_have_defined_names_the_cell(
 
 def test_ipythons_own_syntax_breaks_no_cell() -> None:
     data = notebook("x = !ls\ndef f(): return 1\n", "  def g():\n    return 2\n", "x = = !ls\n")
-    text = read_notebook(data)
+    text = read_notebook(data).code
     assert "\ndef f(): return 1\n" in text
     assert "\ndef g():\n  return 2\n" in text
     assert text.count("SyntaxError") == 1
@@ -136,7 +136,7 @@ def test_a_file_beside_the_notebook_is_used_and_reported(
     (tmp_path / "scale.py").write_text(tiny_solution)
     code, report = check("def scale(x, f): return None")
     assert code == 0
-    note = "scale.ipynb is a second file for scale and was left out"
+    note = "`scale.ipynb` is a second file for scale and was left out"
     assert note in report["notes"]
 
 
@@ -164,11 +164,11 @@ def test_older_notebooks_are_read() -> None:
         "cells": [{"cell_type": "code", "input": ["x = 1"], "language": "python", "outputs": []}]
     }
     old = {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [worksheet]}
-    assert "x = 1" in read_notebook(json.dumps(old).encode())
+    assert "x = 1" in read_notebook(json.dumps(old).encode()).code
 
 
 def test_lines_are_counted_within_cells() -> None:
-    text = read_notebook(b"\xef\xbb\xbf" + notebook("a = 1\nb = 2", "c = 3"))
+    text = read_notebook(b"\xef\xbb\xbf" + notebook("a = 1\nb = 2", "c = 3")).code
     lines = text.splitlines()
     assert cell_of(text, lines.index("b = 2") + 1) == (1, 2)
     assert cell_of(text, lines.index("c = 3") + 1) == (2, 1)

@@ -30,6 +30,7 @@ from grader.submissions.layouts import (
     collection,
     find_attempts,
 )
+from grader.submissions.submission import accepted
 
 TINY = Path(__file__).parent / "tiny"
 
@@ -57,11 +58,11 @@ def test_what_only_looks_like_a_zip_is_left_out_of_that_submission(
     zipped(tmp_path / "class/s003/a.zip", {"other.py": ""})
     found = read(tmp_path / "class", tiny_course)
     assert found["s001"].files == found["s002"].files == {"scale": SOFTMAX}
-    assert f"b.zip {REFUSED[kind]} and was left out; needs review" in found["s001"].notes
+    assert f"`b.zip` {REFUSED[kind]} and was left out; needs review" in found["s001"].notes
     assert found["s002"].notes == ()
     assert not found["s003"].files
     if kind != "folder":
-        assert f"b.zip {REFUSED[kind]} and was left out" in reason(found["s003"], tiny_course)
+        assert f"`b.zip` {REFUSED[kind]} and was left out" in reason(found["s003"], tiny_course)
 
 
 @pytest.mark.parametrize("kind", REFUSED)
@@ -72,8 +73,8 @@ def test_what_only_looks_like_an_exercise_is_left_out(
     plant(kind, tmp_path / "class/s001/scale.py", secret)
     plant(kind, tmp_path / "class/s002/deep/scale/solution.py", secret)
     found = read(tmp_path / "class", tiny_course)
-    assert f"scale.py {REFUSED[kind]} and was left out" in reason(found["s001"], tiny_course)
-    assert f"solution.py {REFUSED[kind]} and was left out" in reason(found["s002"], tiny_course)
+    assert f"`scale.py` {REFUSED[kind]} and was left out" in reason(found["s001"], tiny_course)
+    assert f"/solution.py` {REFUSED[kind]} and was left out" in reason(found["s002"], tiny_course)
 
 
 def test_a_hard_link_in_the_class_folder_is_nobodys_work(
@@ -161,7 +162,7 @@ def test_what_cannot_be_read_is_that_students_problem(
     (tmp_path / unreadable).chmod(0)
     with without_roots_rights():
         found = {
-            one.student: collection.read_attempt(one, tiny_course).submission
+            one.student: accepted(collection.read_attempt(one, tiny_course), tiny_course)
             for one in find_attempts(tmp_path, tiny_course).attempts
         }
     (tmp_path / unreadable).chmod(0o755)
@@ -183,9 +184,9 @@ def test_a_link_beside_a_zip_is_not_followed(tmp_path: Path, course: Course) -> 
     found = read(tmp_path / "class", course)["s001"]
     assert found.files == {"layer_norm": NORM}
     assert {
-        "masked_softmax.py is a link and was left out; needs review",
-        "feed_forward is a link and was left out; needs review",
-        "feed_forward.py is a hard link (make a copy) and was left out; needs review",
+        "`masked_softmax.py` is a link and was left out; needs review",
+        "`feed_forward` is a link and was left out; needs review",
+        "`feed_forward.py` is a hard link (make a copy) and was left out; needs review",
     } <= set(found.notes)
 
 
@@ -214,6 +215,6 @@ def test_what_one_student_hands_in_costs_that_student_alone(
         "scale.py is an exercise that lies beside the students' work and was left out" in said.err
     )
     advice = {student: (tmp_path / f"out/reports/{student}.json").read_text() for student in none}
-    assert "b.zip is not a regular file and was left out" in advice["s003"]
-    assert "scale.py is a link and was left out" in advice["s004"]
-    assert "b.zip is a hard link (make a copy) and was left out" in advice["s005"]
+    assert "`b.zip` is not a regular file and was left out" in advice["s003"]
+    assert "`scale.py` is a link and was left out" in advice["s004"]
+    assert "`b.zip` is a hard link (make a copy) and was left out" in advice["s005"]

@@ -27,7 +27,6 @@ from grader.classroom.storage import FILE, settings_of
 from grader.classroom.stored.submissions import AttemptRow, Origin
 from grader.course.course import Course
 from grader.errors import RequestError
-from grader.scratch import scratch_folder
 from grader.submissions.layouts import (
     Attempt,
     LeftOut,
@@ -243,10 +242,7 @@ def open_intake(request: IntakeRequest, course: Course, out: Path | None) -> Ite
     timed = replace(roster, rows=tuple(row.with_extra(course.policy) for row in roster.rows))
     unopened: list[LeftOut] = []
     notes: dict[Path, tuple[str, ...]] = {}
-    with (
-        scratch_folder("commits") as unfolded,
-        open_submissions(request.submissions, unopened, notes) as folder,
-    ):
+    with open_submissions(request.submissions, unopened, notes) as folder:
         found = find_attempts(folder, course, request.layout, out, notes)
         members = find_members(found.attempts, timed)
         shared = share(members, groups, chosen=bool(chosen.rows))
@@ -254,10 +250,7 @@ def open_intake(request: IntakeRequest, course: Course, out: Path | None) -> Ite
         selected = list(_selected(shared.members, request.attempt))
         if request.before_due:
             _require_clones(found.layout)
-            selected = [
-                _before_due(each, course, unfolded / str(number))
-                for number, each in enumerate(selected)
-            ]
+            selected = [_before_due(each, course) for each in selected]
         yield Intake(
             found.layout,
             tuple(selected),
@@ -337,7 +330,7 @@ def _require_clones(layout: str) -> None:
         )
 
 
-def _before_due(selected: SelectedAttempt, course: Course, folder: Path) -> SelectedAttempt:
+def _before_due(selected: SelectedAttempt, course: Course) -> SelectedAttempt:
     """Return what was committed before a student's deadline, within the course's grace period."""
     due = (selected.listed and selected.listed.due) or course.policy.due
     if due is None:
@@ -345,5 +338,5 @@ def _before_due(selected: SelectedAttempt, course: Course, folder: Path) -> Sele
             f"--before-due needs a deadline, and {selected.attempt.student} has none",
             "set `due` in course.toml, or pass a roster with the column `due`",
         )
-    attempt = before_due(selected.attempt, due + course.policy.grace, folder)
+    attempt = before_due(selected.attempt, due + course.policy.grace)
     return replace(selected, attempt=attempt)

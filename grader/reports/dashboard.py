@@ -19,6 +19,7 @@ import msgspec
 from jinja2 import Environment
 
 from grader.report import State
+from grader.reports.flags import kind_of
 from grader.reports.pages import content_policy, environment, link
 from grader.reports.summary import ExerciseSummary, StudentRow, Summary
 
@@ -61,7 +62,7 @@ def render(
         legend=_legend(),
         states={state: states.count(state) for state in STATES},
         flagged=[student for student in summary.students if student.flags],
-        reasons=_reasons(summary.students),
+        reasons=_reasons(summary),
         by_students=_by_students(summary),
         costly=_costly(summary),
         untouched=list(_untouched(summary)),
@@ -88,13 +89,26 @@ def _source(name: str) -> str:
     return resources.files("grader.reports").joinpath("templates", name).read_text("utf-8")
 
 
-def _reasons(students: Sequence[StudentRow]) -> list[tuple[str, list[StudentRow]]]:
-    """Return the students who need review by the reason, the most frequent first."""
+def _reasons(summary: Summary) -> list[tuple[str, str, list[StudentRow]]]:
+    """Return each kind of flags with its title and students, the most frequent first.
+
+    The title is the flag itself, if all flags of this kind are the same.
+    """
     found: dict[str, list[StudentRow]] = {}
-    for student in students:
-        for flag in student.flags:
-            found.setdefault(flag, []).append(student)
-    return sorted(found.items(), key=lambda each: -len(each[1]))
+    titles: dict[str, str] = {}
+    for student in summary.students:
+        for flag, kind in zip(student.flags, _kinds(student, summary)):
+            if student not in (own := found.setdefault(kind, []))[-1:]:
+                own.append(student)
+            titles[kind] = flag if titles.get(kind, flag) == flag else kind
+    ordered = sorted(found.items(), key=lambda each: -len(each[1]))
+    return [(kind, titles[kind], own) for kind, own in ordered]
+
+
+def _kinds(student: StudentRow, summary: Summary) -> list[str]:
+    """Return the kind of each flag of a student."""
+    exercises = [exercise.name for exercise in summary.exercises]
+    return [kind_of(flag, exercises) for flag in student.flags]
 
 
 def _by_students(summary: Summary) -> list[int]:
@@ -168,7 +182,10 @@ def data(summary: Summary) -> str:
         "states": [{"name": state, "kind": KINDS[state]} for state in STATES],
         "exercises": [{"name": each.name, "title": each.title} for each in summary.exercises],
         "mistakes": [mistake.who for mistake in summary.mistakes],
-        "students": _columns(summary.students),
+        "students": {
+            **_columns(summary.students),
+            "kinds": [_kinds(student, summary) for student in summary.students],
+        },
     }
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":

@@ -136,7 +136,7 @@ def mark_lines(mark: Mark | None) -> Iterator[str]:
 def to_fix(result: ExerciseResult) -> Iterator[TextBlock]:
     """Yield what is wrong with an exercise; the most important blocks have the lowest rank."""
     test, diagnosis = result.first_failure, result.diagnosis
-    title = test.sentence if test else result.advice
+    title = test.headline if test else result.advice
     yield TextBlock(0, tuple(_wrapped(f"{result.name}: {title}", 0, bold=True)))
     if test is None:
         return

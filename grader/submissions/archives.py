@@ -32,13 +32,12 @@ from grader.packed import (
 )
 from grader.sandbox.cells import NOTEBOOK
 from grader.submissions.notes import for_review, left_out, printable_text
-from grader.submissions.opening import MAX_ENTRIES, is_clutter
+from grader.submissions.opening import MAX_ENTRIES, code_stem, code_suffix, is_clutter
 from grader.submissions.reader.sharing import require_own_reader
 from grader.submissions.tars import tar_members
 from grader.trees import NotOpened, open_file
 from grader.zips import zip_members
 
-CODE = (".py", NOTEBOOK)  # suffixes of the files that can be graded
 OPENED = (".zip", ".tar", ".tar.gz", ".tgz")
 ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".7z", ".rar", ".xz", ".bz2")
 ZIP_AGAIN = "zip the exercise files again, or hand in the folder itself"
@@ -56,11 +55,10 @@ class ArchiveLimits:
     """The limits of an archive: sizes in bytes, numbers of files and of nested folders.
 
     `member` and `notebook` limit one file. `listing` is the size of the list of members, which is
-    read before anything else.
-    Only files with one of the `suffixes` are unpacked. If there are none, every file is, and an
-    archive inside the archive is a file like any other. `strict` refuses the whole archive if one
-    member breaks a limit; otherwise only that member is left out. A part is what one student
-    handed in: the members that share a folder at the top, or a file there.
+    read before anything else. The archive of a student is `strict`: it is refused as a whole if one
+    member breaks a limit, and only code is unpacked. Of the archive of a class only that member is
+    left out, every file is unpacked, and an archive inside is a file like any other. A part is what
+    one student handed in: the members that share a folder at the top, or a file there.
     """
 
     archive: int = 32 * MIB
@@ -72,7 +70,6 @@ class ArchiveLimits:
     part_members: int = MAX_MEMBERS
     part_unpacked: int = MAX_UNPACKED_BYTES
     depth: int = MAX_DEPTH
-    suffixes: tuple[str, ...] = CODE
     strict: bool = True
 
 
@@ -87,7 +84,6 @@ CLASS = ArchiveLimits(
     part_members=MAX_ENTRIES,
     part_unpacked=256 * MIB,
     depth=2 * MAX_DEPTH,
-    suffixes=(),
     strict=False,
 )
 
@@ -98,7 +94,9 @@ def is_opened(name: str) -> bool:
 
 
 def without_suffix(name: str) -> str:
-    """Return the name of a file without its suffix, which may be `.tar.gz`."""
+    """Return the name of a file without its suffix, which may be `.tar.gz` or `.py.txt`."""
+    if code_suffix(name):
+        return code_stem(name)
     stem = os.path.splitext(name)[0]
     return os.path.splitext(stem)[0] if stem.lower().endswith(".tar") else stem
 
@@ -110,7 +108,7 @@ def is_archive(name: str) -> bool:
 
 def is_code_or_opened(name: str) -> bool:
     """Return whether a file is named like Python, a notebook or an archive that is opened."""
-    return name.lower().endswith((*CODE, *OPENED))
+    return bool(code_suffix(name)) or is_opened(name)
 
 
 def unopened_reason(name: str) -> str:
@@ -195,7 +193,7 @@ class _Unpacking:
     def _unpack(self, member: PackedFile) -> None:
         limits, path = self._limits, member.path
         part = self._part(path)
-        most = limits.notebook if path.suffix.lower() == NOTEBOOK else limits.member
+        most = limits.notebook if code_suffix(path.name) == NOTEBOOK else limits.member
         here = min(self._room, limits.part_unpacked - self._used[part])
         try:
             data = _read(member, min(here, most))
@@ -227,7 +225,7 @@ class _Unpacking:
     def _leave_out(self, path: PurePosixPath, why: str, *, is_part: bool = False) -> None:
         """Add a note on a member or on a part; the folder of the part stays, so it is graded."""
         note = left_out(printable_text(str(path)), why)
-        if is_part or path.suffix.lower() in (*CODE, *ARCHIVES):
+        if is_part or code_suffix(path.name) or is_archive(path.name):
             note = for_review(note)
         self._notes.append(note)
         part = PurePosixPath(*self._part(path))
@@ -239,9 +237,9 @@ class _Unpacking:
 
 
 def _is_wanted(path: PurePosixPath, limits: ArchiveLimits) -> bool:
-    """Return whether a file in an archive has a name, and one of the wanted suffixes."""
-    wanted = (*limits.suffixes, *ARCHIVES)
-    return bool(path.parts) and (not limits.suffixes or path.suffix.lower() in wanted)
+    """Return whether a file in an archive has a name, of a student's archive one that may count."""
+    is_wanted = not limits.strict or code_suffix(path.name) or is_archive(path.name)
+    return bool(path.parts and is_wanted)
 
 
 def _depth_of_parts(paths: Iterable[PurePosixPath]) -> int:
@@ -253,7 +251,7 @@ def _depth_of_parts(paths: Iterable[PurePosixPath]) -> int:
 def _unsafe_reason(member: PackedFile, limits: ArchiveLimits) -> str:
     """Return why a member must not be unpacked; empty if it may be."""
     path = member.path
-    if limits.suffixes and path.suffix.lower() in ARCHIVES:
+    if limits.strict and is_archive(path.name):
         return "is an archive in an archive"
     if not stays_inside(path):
         return "points outside the archive"

@@ -14,7 +14,8 @@ from grader.course.stubs import is_untouched, only_code, untouched_text
 from grader.sandbox.cells import CELL, NOTEBOOK
 from grader.sandbox.syntax import top_level_names
 from grader.submissions.notebook import UnreadableNotebook, names_in_broken_cells, read_notebook
-from grader.submissions.opening import OwnFolder
+from grader.submissions.notes import quoted
+from grader.submissions.opening import OwnFolder, code_suffix
 from grader.submissions.reader.sharing import require_own_reader
 from grader.trees import NotOpened, read_file
 
@@ -26,14 +27,20 @@ MAX_PARSED = 2 * 1024 * 1024  # characters of a submission that are searched for
 MAX_COMPARED = 32 * 1024  # characters of a text of which the code is compared with that of another
 WORK, UNREADABLE, STUB = range(3)  # what a file is to an exercise, best first
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+LFS = b"version https://git-lfs.github.com/spec/v1\n"  # how a pointer of Git LFS begins
+NOT_FETCHED = "is a pointer of Git LFS, not the file itself; run `git lfs pull` in the clone"
 SAVE = "save it as UTF-8 in your editor"
 
 
 @dataclass(frozen=True)
 class CodeFile:
-    """A file's text, or why it cannot be used, and a digest of its kind and bytes."""
+    """A file's text, or why it cannot be used, and a digest of its kind and bytes.
+
+    `remarks` are notes on its cells, without its name.
+    """
 
     text: str = ""
+    remarks: tuple[str, ...] = ()
     problem: str = ""
     digest: str = ""
 
@@ -76,7 +83,7 @@ class CodeFiles:
         Of a notebook, which may hold several exercises, the cells count that define this one.
         """
         text = self.read(file).text
-        if file.suffix.lower() != NOTEBOOK:
+        if code_suffix(file.name) != NOTEBOOK:
             return is_untouched(text, stub)
         if self._names_in_broken_cells(file):
             return False
@@ -116,7 +123,7 @@ class CodeFiles:
         return self._defined[file]
 
     def _names_in_broken_cells(self, file: Path) -> set[str]:
-        is_notebook = file.suffix.lower() == NOTEBOOK
+        is_notebook = code_suffix(file.name) == NOTEBOOK
         return names_in_broken_cells(self.read(file).text) if is_notebook else set()
 
     def may_define(self, file: Path, names: Sequence[str]) -> bool:
@@ -130,19 +137,24 @@ class CodeFiles:
 
 def read_code(file: Path, within: Path, course: Course) -> CodeFile:
     """Return the text of a file in the folder `within`, or why it cannot be used."""
-    suffix = file.suffix.lower()
+    suffix = code_suffix(file.name)
     most = MAX_NOTEBOOK_BYTES if suffix == NOTEBOOK else MAX_BYTES
     try:
         data = read_file(file, within, most)
-        text = read_notebook(data, course.names) if suffix == NOTEBOOK else decoded(data)
-        return CodeFile(text, digest=digest_of(suffix, data))
+        digest = digest_of(suffix, data)
+        if data.startswith(LFS):
+            raise NotOpened(NOT_FETCHED)
+        if suffix != NOTEBOOK:
+            return CodeFile(decoded(data), digest=digest)
+        notebook = read_notebook(data, course.exercises)
+        return CodeFile(notebook.code, notebook.remarks, digest=digest)
     except (NotOpened, UnknownEncoding) as error:
         reason = str(error)
     except UnreadableNotebook as error:
         reason = f"{error}; save it again in Jupyter"
     except OSError as error:
         reason = f"cannot be read: {error.strerror}"
-    return CodeFile(problem=f"{file.name} {reason}")
+    return CodeFile(problem=f"{quoted(file.name)} {reason}")
 
 
 def decoded(data: bytes) -> str:

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from grader.errors import RequestError, did_you_mean
-from grader.submissions.archives import ARCHIVES, CODE, unopened_reason
+from grader.submissions.archives import ARCHIVES, unopened_reason
 from grader.submissions.code_files import STUB, CodeFiles
 from grader.submissions.folders import Folders, exact_name, stem_of
 from grader.submissions.near_names import marked_copy_of
-from grader.submissions.notes import MAX_NAMED, for_review, left_out, printable_name, shortened
+from grader.submissions.notes import for_review, left_out, listed
+from grader.submissions.opening import code_stem, code_suffix
 from grader.submissions.other_files import OtherFiles, defined_note, near_note
 from grader.trees import NotOpened, refusal
 
@@ -40,17 +41,17 @@ def find_exercise_files(path: Path, code: CodeFiles, notes: list[str]) -> dict[s
 
 
 def _in_file(path: Path, code: CodeFiles, notes: list[str]) -> dict[str, Path]:
-    is_code, names = path.suffix.lower() in CODE, code.course.names
+    is_code, names = code_suffix(path.name) != "", code.course.names
     if name := exact_name(path, names):
         return {name: path}
-    near = marked_copy_of(path.stem, names) if is_code else ""
+    near = marked_copy_of(code_stem(path.name), names) if is_code else ""
     if near:
-        notes.append(near_note(printable_name(path.name), near))
+        notes.append(near_note(path.name, near))
     found = {near} if near else set()
     if is_code and (problem := code.read(path).problem):
         notes.append(problem)
     elif is_code and (defined := code.defined_in(path)):
-        notes.append(defined_note(printable_name(path.name), [*defined]))
+        notes.append(defined_note(path.name, [*defined]))
         found |= {*defined}
     if found:
         return {each: path for each in names if each in found}
@@ -102,8 +103,8 @@ def _add_note_on_homes(folders: Folders, homes: Sequence[Path], used: Mapping[st
         return
     files = {*used.values()}
     if needed := [home for home in homes if files & {*folders.files_in(home).values()}]:
-        names = shortened([f"{folders.where(folder)}/" for folder in needed], MAX_NAMED)
-        folders.notes.append(f"the exercise files are those in {', '.join(names)}")
+        names = listed(f"{folders.where(folder)}/" for folder in needed)
+        folders.notes.append(f"the exercise files are those in {names}")
 
 
 def _unopened(folders: Folders) -> list[str]:

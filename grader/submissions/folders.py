@@ -8,10 +8,9 @@ from pathlib import Path, PurePath
 
 from grader.course.course import Course
 from grader.sandbox.cells import NOTEBOOK
-from grader.submissions.archives import CODE
 from grader.submissions.code_files import CodeFiles
 from grader.submissions.notes import for_review, left_out, printable_name
-from grader.submissions.opening import OwnFolder
+from grader.submissions.opening import ENDS, OwnFolder
 from grader.trees import refusal
 
 MAX_WRAPPING = 4  # levels of folders that are searched
@@ -37,7 +36,7 @@ def stem_of(file: PurePath) -> str:
 def exact_name(file: PurePath, names: Sequence[str]) -> str:
     """Return the exercise whose own name a file has, or nothing."""
     stem = stem_of(file)
-    return stem if stem in names and file.suffix in CODE else ""
+    return stem if stem in names and file.suffix in ENDS else ""
 
 
 @dataclass

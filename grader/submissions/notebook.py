@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import functools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,9 +18,11 @@ from typing import Any, TypedDict
 
 import msgspec
 
+from grader.course.course import Exercise
 from grader.sandbox.cells import CELL
+from grader.submissions.notebook_cells import MAX_CELLS, NotebookCells, SourceCell, parsed_cell
+from grader.submissions.notes import for_review
 from grader.submissions.reader.sharing import require_own_reader
-from grader.syntax_trees import syntax_tree
 
 BROKEN_CELL = "raise SyntaxError("  # after a cell that does not parse
 BROKEN_NAME = re.compile(r"^# (?:async\s+def|def|class)\s+(\w+)", re.MULTILINE)
@@ -31,9 +32,10 @@ RUNS_ITS_BODY = ("time", "timeit", "capture", "prun", "check")  # cell magics
 # well as `%f`. This limits the characters that it reads for all cells together.
 MAX_TRANSFORM_WORK = 400_000  # about a second
 MAX_CODE = 256 * 1024  # bytes in UTF-8; parsing more takes seconds
-MAX_CELLS = 5000
 LARGE = 8 * 1024 * 1024  # bytes, of which only outputs are that many
 OLDEST, NEWEST = 2, 4  # versions of the format
+NO_VERSION = "the key `nbformat` is missing, so the version of its format was guessed"
+KINDS = {"markdown": "Markdown", "raw": "Raw", "heading": "heading"}  # of cells without code
 
 
 class UnreadableNotebook(Exception):
@@ -52,14 +54,27 @@ class NotebookCell:
     was_run: bool = False
 
 
-def read_notebook(data: bytes, names: Sequence[str] = ()) -> str:
+@dataclass(frozen=True)
+class NotebookText:
+    """The code of a notebook as one text, and notes on its cells without the notebook's name."""
+
+    code: str
+    remarks: tuple[str, ...] = ()
+
+
+def read_notebook(data: bytes, exercises: Sequence[Exercise] = ()) -> NotebookText:
     """Return the code of a notebook's cells, in order. Raises `UnreadableNotebook`.
 
-    A cell that writes the file of one of the exercises `names` counts as its code.
+    A cell that writes the file of one of the exercises counts as its code.
     """
     require_own_reader()
     with _explained():
-        return _as_one_text(_within_limit(_sources(_parsed(data))), names)
+        notebook = _parsed(data)
+        cells = NotebookCells(_source_cells(notebook, exercises), exercises)
+        if "nbformat" not in notebook:
+            cells.remarks.append(for_review(NO_VERSION))
+        text = _as_one_text(_within_limit(cells.choose()))
+        return NotebookText(text, tuple(dict.fromkeys(cells.remarks)))
 
 
 def read_cells(data: bytes) -> tuple[NotebookCell, ...]:
@@ -135,16 +150,30 @@ class _Notebook(TypedDict, total=False):
     worksheets: list[_Sheet]
 
 
-def _sources(notebook: Any) -> list[str]:
-    """Return the code of each cell; nothing else of the notebook is looked at, such as outputs."""
+def _source_cells(notebook: Any, exercises: Sequence[Exercise]) -> list[SourceCell]:
+    """Return all cells; nothing else of the notebook is looked at, such as outputs."""
     cells, key = _cells(notebook)
     # A text or a list of texts, which is joined either way.
-    return ["".join(cell[key]) for cell in cells if cell["cell_type"] == "code"]
+    code = _within_limit("".join(cell[key]) for cell in cells if cell["cell_type"] == "code")
+    budget, sources = _Budget(MAX_TRANSFORM_WORK), iter(code)
+    names = [exercise.name for exercise in exercises]
+    return [
+        SourceCell("code", source := next(sources), _to_python(source, names, budget))
+        if cell["cell_type"] == "code"
+        else SourceCell(KINDS.get(cell["cell_type"], "strange"), _text_of(cell))
+        for cell in cells
+    ]
+
+
+def _text_of(cell: Any) -> str:
+    source = cell.get("source", "")
+    lines = source if isinstance(source, list) else [source]
+    return "".join(line for line in lines if isinstance(line, str))
 
 
 def _cells(notebook: Any) -> tuple[list[Any], str]:
     """Return the cells of a notebook of any version, and the key of their code."""
-    version = notebook["nbformat"]
+    version = notebook.get("nbformat") or (NEWEST if "cells" in notebook else NEWEST - 1)
     if version not in range(OLDEST, NEWEST + 1):
         raise ValueError(f"its format has version {version!r}")
     sheets, key = ([notebook], "source") if version == NEWEST else (notebook["worksheets"], "input")
@@ -154,9 +183,8 @@ def _cells(notebook: Any) -> tuple[list[Any], str]:
     return cells, key
 
 
-def _as_one_text(sources: Sequence[str], names: Sequence[str]) -> str:
-    budget = _Budget(MAX_TRANSFORM_WORK)
-    codes = [_without_syntax_error(_to_python(source, names, budget)) for source in sources]
+def _as_one_text(sources: Sequence[str]) -> str:
+    codes = [_without_syntax_error(source) for source in sources]
     # A string could hold a line that names a cell. The checks for forbidden calls would read
     # the lines after it as text, and the worker would run them as a cell.
     codes = [f"\n{code}".replace(f"\n{CELL}", f"\n#{CELL}")[1:] for code in codes]
@@ -240,16 +268,9 @@ def _without_syntax_error(cell: str) -> str:
     return f"{_commented_out(cell)}{BROKEN_CELL}{problem!r})\n" if problem else cell
 
 
-@functools.lru_cache(maxsize=1)  # each cell is asked for twice
 def _problem(cell: str) -> str:
     """Return why a cell is no Python; empty if it is."""
-    try:
-        syntax_tree(cell)
-        return ""
-    except SyntaxError as error:
-        return f"{error.msg} (line {error.lineno} of the cell)"
-    except (ValueError, RecursionError, MemoryError) as error:
-        return str(error) or "too deeply nested"
+    return parsed_cell(cell).problem
 
 
 def _commented_out(cell: str) -> str:

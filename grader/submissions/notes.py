@@ -1,6 +1,7 @@
 """Notes on a submission: printable names, files that were left out, and short lists.
 
-A note that ends in `NEEDS_REVIEW` is also a flag: what it says may have cost an exercise.
+A note that ends in `NEEDS_REVIEW` is also a flag: what it says may have cost an exercise. Names
+stand in backticks: flags that differ in nothing else are of one kind (`grader.reports.flags`).
 """
 
 from __future__ import annotations
@@ -31,9 +32,20 @@ def printable_text(text: str) -> str:
     return printable_name(text.encode("utf-8", "backslashreplace").decode())[:MAX_TEXT]
 
 
+def quoted(name: str) -> str:
+    """Return a file's name as notes hold it."""
+    shown = printable_name(name).replace("`", "'")
+    return f"`{shown}`"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return the names of files as one list; of a long one the first, and how many more follow."""
+    return ", ".join(shortened([quoted(name) for name in names], MAX_NAMED))
+
+
 def left_out(name: str, why: str) -> str:
-    """Return the note on a file that is left out, such as "a.py is a link and was left out"."""
-    return f"{name} {why}{LEFT_OUT}"
+    """Return the note on a file that is left out, such as "`a.py` is a link and was left out"."""
+    return f"{quoted(name)} {why}{LEFT_OUT}"
 
 
 def for_review(note: str) -> str:

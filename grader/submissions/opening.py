@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
+from grader.sandbox.cells import NOTEBOOK
 from grader.trees import NotOpened, listable
 
 MAX_ENTRIES = 10_000  # files and folders that are looked at in one submission
@@ -23,6 +24,19 @@ CLUTTER = {
     *(".idea", ".vscode", ".ipynb_checkpoints", ".venv", ".cache"),
     *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".TemporaryItems"),
 }
+
+# What a file of code may end in: editors and browsers add to a suffix that they do not know.
+ENDS = {".py": (".py", ".py.txt"), NOTEBOOK: (NOTEBOOK, ".ipynb.txt", ".ipynb.json")}
+
+
+def code_suffix(name: str) -> str:
+    """Return `.py` or `.ipynb` if a file has such a name, in upper or lower case; else ""."""
+    return next((suffix for suffix, ends in ENDS.items() if name.lower().endswith(ends)), "")
+
+
+def code_stem(name: str) -> str:
+    """Return the name of a file of code without the suffix, also without one that was added."""
+    return name[: name.lower().rindex(code_suffix(name))]
 
 
 def is_clutter(name: str) -> bool:
@@ -47,11 +61,6 @@ class Entry:
     def suffix(self) -> str:
         """The ending of its name in lower case; making a path for that takes ten times as long."""
         return os.path.splitext(self.name)[1].lower()
-
-    @property
-    def stem(self) -> str:
-        """Its name without the suffix."""
-        return os.path.splitext(self.name)[0]
 
     @property
     def is_folder(self) -> bool:

@@ -15,11 +15,11 @@ from functools import cached_property
 from pathlib import Path
 
 from grader.errors import did_you_mean
-from grader.submissions.archives import CODE
 from grader.submissions.code_files import STUB, UNREADABLE, WORK
 from grader.submissions.folders import Folders, exact_name
 from grader.submissions.near_names import marked_copy_of, resembled
-from grader.submissions.notes import MAX_NAMED, for_review, left_out, shortened
+from grader.submissions.notes import MAX_NAMED, for_review, left_out, quoted, shortened
+from grader.submissions.opening import code_stem, code_suffix
 from grader.submissions.reader.sharing import require_own_reader
 from grader.trees import NotOpened, refusal
 
@@ -31,12 +31,12 @@ _Fitting = dict[tuple[int, int], list[Path]]  # by how they fit, and by depth
 
 def near_note(where: str, name: str) -> str:
     """Return the note on a file that was used because of its name."""
-    return for_review(f"{where} was used for {name} because its name nearly fits")
+    return for_review(f"{quoted(where)} was used for {name} because its name nearly fits")
 
 
 def defined_note(where: str, names: Sequence[str]) -> str:
     """Return the note on a file that was used because of its content."""
-    return f"{where} was used for {', '.join(names)} because of what it defines"
+    return f"{quoted(where)} was used for {', '.join(names)} because of what it defines"
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class OtherFiles:
         return list({code.same_as(file): file for file in reversed(usable)}.values())[::-1]
 
     def _add_clash(self, name: str, usable: Sequence[Path]) -> None:
-        *most, last = shortened([self.folders.where(file) for file in usable], MAX_NAMED)
+        *most, last = shortened([quoted(self.folders.where(file)) for file in usable], MAX_NAMED)
         names = f"{', '.join(most)} and {last.removeprefix('and ')}"
         note = f"{names} could each be meant for {name}, so none of them was used"
         self._add_note(for_review(note))
@@ -176,10 +176,10 @@ class OtherFiles:
         elif not (self._is_at_home(file) or self.folders.code.state(file, name) == STUB):
             why = "no other file has its name"
             if name in self.files:
-                own = self.folders.where(self.files[name])
+                own = quoted(self.folders.where(self.files[name]))
                 is_stub = self._own_state(name) == STUB
                 why = f"{own} is the untouched stub" if is_stub else f"{own} cannot be read"
-            self._add_note(for_review(f"{where} was used for {name} because {why}"))
+            self._add_note(for_review(f"{quoted(where)} was used for {name} because {why}"))
 
     def _is_at_home(self, file: Path) -> bool:
         return any(file in self.folders.files_in(home).values() for home in self.homes)
@@ -217,13 +217,15 @@ class OtherFiles:
         for depth, level in enumerate(folders.levels()):
             for folder in level:
                 for entry in folders.own.entries(folder):
-                    if f"{folder}/{entry.name}" in own or entry.suffix not in CODE:
+                    if f"{folder}/{entry.name}" in own or not code_suffix(entry.name):
                         continue
                     path = entry.path
                     is_hidden = entry.name.startswith(".")
                     is_usable = not is_hidden and refusal(path, within) == ""
                     size = os.lstat(path).st_size if is_usable else 0
-                    yield _Other(path, entry.stem, depth, exact_name(path, names), is_usable, size)
+                    yield _Other(
+                        path, code_stem(entry.name), depth, exact_name(path, names), is_usable, size
+                    )
 
     # --- which are not used -----------------------------------------------------------------------
 
@@ -260,7 +262,7 @@ class OtherFiles:
         if self._is_rival(other, resembled(other.stem, free), used):
             return no_exercise + did_you_mean(other.stem, free)
         if self._is_rival(other, name := marked_copy_of(other.stem, used), used):
-            return f"{no_exercise}: {self.folders.where(used[name])} was used for {name}"
+            return f"{no_exercise}: {quoted(self.folders.where(used[name]))} was used for {name}"
         defined = self.folders.code.defined_in(other.path)
         if held := [name for name in defined if self._is_rival(other, name, used)]:
             return self._left_out(other, f"defines {', '.join(held)} as well")

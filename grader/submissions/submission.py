@@ -17,8 +17,8 @@ from grader.packed import UnreadableArchive
 from grader.submissions.archives import ZIP_AGAIN, is_opened, unpacked, without_suffix
 from grader.submissions.code_files import CodeFiles, digest_of
 from grader.submissions.exercise_files import find_exercise_files
-from grader.submissions.notes import as_reason, flags_first, printable_name, shortened
-from grader.submissions.opening import OwnFolder
+from grader.submissions.notes import as_reason, flags_first, printable_name, quoted, shortened
+from grader.submissions.opening import OwnFolder, code_stem, code_suffix
 from grader.submissions.reader import messages
 from grader.submissions.reader.exchange import NONSENSE, ReadingFailed, ReadingImpossible
 from grader.submissions.reader.host import exercise_names, readers
@@ -97,15 +97,9 @@ def accepted(read: messages.FilesRead, course: Course) -> Submission:
     return Submission(read.name, files, read.paths, read.problems, read.notes, identity)
 
 
-@dataclass(frozen=True)
-class ReadFiles:
-    """A submission as a reader finds it, and the digest of each of its files."""
-
-    submission: Submission
-    digests: Mapping[str, str]
-
-
-def read_submission(paths: Sequence[Path], course: Course, *, inside: bool = False) -> ReadFiles:
+def read_submission(
+    paths: Sequence[Path], course: Course, *, inside: bool = False
+) -> messages.FilesRead:
     """Read the submission in `paths`: exercise files, or folders or zips that hold them.
 
     Only a reader calls this: it parses what a student has written. A single file with another name
@@ -113,7 +107,7 @@ def read_submission(paths: Sequence[Path], course: Course, *, inside: bool = Fal
     the given path or, with `inside`, below it. Raises `RequestError` if no exercise is found, or
     one of them twice.
     """
-    files: dict[str, str] = {}
+    texts: dict[str, str] = {}
     places: dict[str, str] = {}
     problems: dict[str, str] = {}
     digests: dict[str, str] = {}
@@ -125,7 +119,7 @@ def read_submission(paths: Sequence[Path], course: Course, *, inside: bool = Fal
             for name, file in find_exercise_files(opened, code_files, notes).items():
                 below = PurePath(*file.parts[len(opened.parts) :])
                 at = below if inside else path / below
-                place = printable_name(str(at.with_suffix(at.suffix.lower())))
+                place = printable_name(str(at.with_name(code_stem(at.name) + code_suffix(at.name))))
                 if name in places:
                     raise RequestError(
                         f"{name} is given twice: {places[name]} and {place}",
@@ -133,12 +127,13 @@ def read_submission(paths: Sequence[Path], course: Course, *, inside: bool = Fal
                     )
                 places[name] = place
                 code = code_files.read(file)
-                if code.digest not in digests.values():  # one file may hold several exercises
+                notes += [f"{quoted(place)}: {remark}" for remark in code.remarks]
+                if code.digest not in texts:  # one file may hold several exercises
                     room -= len(code.text.encode())
                 if code.problem or room < 0:
                     problems[name] = code.problem or TOO_LONG
                 else:
-                    files[name], digests[name] = code.text, code.digest
+                    texts[code.digest], digests[name] = code.text, code.digest
     notes = shortened(flags_first(notes))
     if not places:
         where = ", ".join(map(str, paths))
@@ -146,8 +141,8 @@ def read_submission(paths: Sequence[Path], course: Course, *, inside: bool = Fal
             as_reason([f"no exercise file in {where}", *notes]),
             f"a submission holds files such as {course.names[0]}.py",
         )
-    found = Submission(_name_of(paths[0]), files, places, problems, tuple(notes))
-    return ReadFiles(found, digests)
+    name = _name_of(paths[0])
+    return messages.FilesRead(name, texts, digests, places, problems, tuple(notes))
 
 
 @contextlib.contextmanager

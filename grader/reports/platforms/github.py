@@ -31,7 +31,7 @@ def _remarks(result: ExerciseResult) -> Iterator[str]:
     if test is None or result.state in ("passed", "not started"):
         return
     named = diagnosis.says if diagnosis is not None and diagnosis.faults else ""
-    message = "\n".join(filter(None, (test.sentence, test.message, named)))
+    message = "\n".join(filter(None, (test.headline, test.message, named)))
     place = {"file": f"exercises/{result.name}.py", "line": "1"}
     if test.where is not None:
         place = {"file": test.where.file, "line": str(test.where.line)}

@@ -110,7 +110,7 @@
     }
     if (view.flag === "any") found.push((at) => students.flags[at].length);
     if (view.flag === "none") found.push((at) => !students.flags[at].length);
-    if (view.flag.startsWith("=")) found.push((at) => students.flags[at].includes(view.flag.slice(1)));
+    if (view.flag.startsWith("=")) found.push((at) => students.kinds[at].includes(view.flag.slice(1)));
     if (mistakes[view.mistake]) {
       const who = new Set(mistakes[view.mistake]);
       found.push((at) => who.has(at));
@@ -205,7 +205,7 @@
     const sections = [...tally(students.section)].sort(([a], [b]) => collator.compare(a, b));
     options("section", some("section") ? sections.map(([name, n]) => [`=${name}`, `${name || "no section"} (${count(n)})`]) : []);
     options("exercise", exercises.map(({ name, title }) => [name, `${title} is not passed`]));
-    const reasons = tally(students.flags.flat());
+    const reasons = tally(students.kinds.flatMap((kinds) => [...new Set(kinds)]));
     const each = reasons.size <= MANY ? [...reasons].map(([why, n]) => [`=${why}`, `${why} (${count(n)})`]) : [];
     options("flag", reasons.size ? [["any", "flagged"], ["none", "not flagged"], ...each] : []);
     options("mistake", mistakes.map((_, at) => [at, $(`mistake-${at}`).dataset.title]));

@@ -16,7 +16,7 @@ from pathlib import Path
 from grader.errors import RequestError
 from grader.report import Person
 from grader.submissions.archives import is_archive, is_code_or_opened, unopened_reason
-from grader.submissions.notes import MAX_NOTES, for_review, printable_name
+from grader.submissions.notes import MAX_NOTES, for_review, printable_name, quoted
 from grader.submissions.opening import Entry, OwnFolder, is_clutter
 from grader.trees import IS_A_LINK, NOT_REGULAR, NotOpened
 
@@ -48,7 +48,8 @@ class Attempt:
 
     `student` is unique in the class and usable as a file name. `number` counts the student's
     attempts from 1, the oldest. `submitted` has a time zone. `late` is True only if the platform
-    says so. `notes` are shown in the student's report. `root` is the folder of the class.
+    says so. `notes` are shown in the student's report. `root` is the folder of the class. With a
+    `commit`, the only part is a git clone, and the files of that commit count.
     """
 
     student: str
@@ -59,6 +60,7 @@ class Attempt:
     late: bool = False
     notes: tuple[str, ...] = ()
     root: Path | None = None
+    commit: str = ""
 
 
 @dataclass(frozen=True)
@@ -147,8 +149,8 @@ def unsupported_note(name: str) -> str:
     if is_code_or_opened(name):
         return ""
     if is_archive(name):
-        return for_review(f"{printable_name(name)} {unopened_reason(name)}")
-    return f"{printable_name(name)} is neither Python, a notebook nor a zip"
+        return for_review(f"{quoted(name)} {unopened_reason(name)}")
+    return f"{quoted(name)} is neither Python, a notebook nor a zip"
 
 
 def student_names(claims: Iterable[tuple[str, str]]) -> list[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from grader.course.course import Course
 from grader.report import Person
-from grader.submissions.archives import CODE, is_code_or_opened, is_opened
+from grader.submissions.archives import is_code_or_opened, is_opened
 from grader.submissions.layouts.attempt import (
     LINK_ENTRY,
     TEXT_ENTRY,
@@ -27,7 +27,7 @@ from grader.submissions.layouts.attempt import (
     unsupported_note,
 )
 from grader.submissions.notes import printable_name
-from grader.submissions.opening import Entry
+from grader.submissions.opening import Entry, code_suffix
 
 CONTENT = r"_(?:(?P<attachment>[0-9]+)_(?P<file>.+)|(?P<entry>text|link)\.html)"
 NAMED = re.compile(rf"(?P<name>.*?)(?P<late>_LATE)?_(?P<user>[0-9]+){CONTENT}", re.DOTALL)
@@ -125,11 +125,16 @@ def _by_version(files: Sequence[_CanvasFile], course: Course) -> list[tuple[Atte
 
 
 def _unnumbered(file: str) -> str:
-    """Return the name of an archive without Canvas's number: `hw.tar-1.gz` is `hw.tar.gz`."""
+    """Return the name without Canvas's number in the middle: `hw.tar-1.gz` is `hw.tar.gz`."""
     path = Path(file)
     match = VERSIONED.fullmatch(path.stem)
     name = match["stem"] + path.suffix if match else file
-    return name if is_opened(name) else file
+    return name if _is_numbered(name, file) else file
+
+
+def _is_numbered(name: str, file: str) -> bool:
+    """Return whether a file would be code or an archive without a number that Canvas has added."""
+    return is_opened(name) or (is_code_or_opened(name) and not is_code_or_opened(file))
 
 
 def _name_and_version(file: str, names: set[str], course: Course) -> tuple[str, int]:
@@ -141,7 +146,7 @@ def _name_and_version(file: str, names: set[str], course: Course) -> tuple[str, 
     path = Path(file)
     if match := VERSIONED.fullmatch(path.stem):
         name = match["stem"] + path.suffix
-        is_exercise = match["stem"] in course.names and path.suffix in CODE
-        if is_exercise or name in names or is_opened(name):
+        is_exercise = match["stem"] in course.names and code_suffix(path.suffix)
+        if is_exercise or name in names or _is_numbered(name, file):
             return name, int(match["version"])
     return file, 0

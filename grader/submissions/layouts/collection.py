@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from msgspec import structs
+
 from grader.course.course import Course
 from grader.errors import RequestError
 from grader.packed import UnreadableArchive
+from grader.scratch import scratch_folder
 from grader.submissions import archives
 from grader.submissions.archives import (
-    CODE,
     ZIP_AGAIN,
     is_archive,
     is_code_or_opened,
@@ -28,22 +30,23 @@ from grader.submissions.archives import (
 )
 from grader.submissions.folders import is_searched
 from grader.submissions.layouts.attempt import Attempt, AttemptPart
+from grader.submissions.layouts.commits import UNREADABLE, write_files
 from grader.submissions.notes import (
     as_reason,
     flags_first,
     for_review,
     left_out,
     printable_name,
+    quoted,
     shortened,
 )
-from grader.submissions.opening import Entry, OwnFolder, is_clutter
+from grader.submissions.opening import Entry, OwnFolder, code_stem, code_suffix, is_clutter
 from grader.submissions.reader import messages
 from grader.submissions.reader.exchange import ReadingFailed, ReadingImpossible
 from grader.submissions.reader.host import exercise_names, readers
 from grader.submissions.reader.sharing import require_own_reader
 from grader.submissions.submission import (
     PLAIN_FILES,
-    ReadFiles,
     Submission,
     accepted,
     read_submission,
@@ -84,6 +87,22 @@ def collect(attempt: Attempt, course: Course) -> Submission:
     If it cannot be read, every exercise has the reason. Raises `RequestError` if this machine is
     the reason, such as a full disk.
     """
+    if not attempt.commit:
+        return _collect(attempt, course)
+    (part,) = attempt.parts
+    with scratch_folder("commit") as folder:
+        try:
+            flags = map(for_review, write_files(part.path, attempt.commit, folder))
+        except UNREADABLE as error:
+            if isinstance(error, OSError) and error.errno in MACHINE_ERRORS:
+                why = f"cannot write the files of a commit: {error.strerror}"
+                raise RequestError(why, "fix that, and run the same command again") from None
+            return unread(attempt, course, "its commits cannot be read")
+        notes, parts = (*attempt.notes, *flags), (AttemptPart(folder, part.name),)
+        return _collect(replace(attempt, parts=parts, root=None, notes=notes), course)
+
+
+def _collect(attempt: Attempt, course: Course) -> Submission:
     parts = tuple(
         messages.PartToRead(os.fsencode(part.path.absolute()), os.fsencode(part.name))
         for part in attempt.parts
@@ -103,10 +122,11 @@ def collect(attempt: Attempt, course: Course) -> Submission:
 
 def unread(attempt: Attempt, course: Course, reason: str) -> Submission:
     """Return the submission of an attempt that is not read: every exercise has the reason."""
-    return _unusable(attempt, course, reason).submission
+    problems = dict.fromkeys(course.names, reason)
+    return Submission(attempt.student, {}, problems=problems, notes=attempt.notes)
 
 
-def read_attempt(attempt: Attempt, course: Course) -> ReadFiles:
+def read_attempt(attempt: Attempt, course: Course) -> messages.FilesRead:
     """Read the files of an attempt; if they cannot be read, every exercise has the reason.
 
     Only a reader calls this. Raises `OSError` if this machine seems to be the reason.
@@ -127,15 +147,14 @@ def read_attempt(attempt: Attempt, course: Course) -> ReadFiles:
     return _unusable(attempt, course, reason)
 
 
-def _read(attempt: Attempt, course: Course, folder: Path, notes: list[str]) -> ReadFiles:
+def _read(attempt: Attempt, course: Course, folder: Path, notes: list[str]) -> messages.FilesRead:
     try:
         read = read_submission([folder], course, inside=True)
     except RequestError as error:
         reason = as_reason([error.message.replace(str(folder), _label(attempt)), *notes])
         return _unusable(attempt, course, printable_name(reason))
-    notes = flags_first([*attempt.notes, *notes, *read.submission.notes])
-    found = replace(read.submission, name=attempt.student, notes=tuple(notes))
-    return ReadFiles(found, read.digests)
+    notes = flags_first([*attempt.notes, *notes, *read.notes])
+    return structs.replace(read, name=attempt.student, notes=tuple(notes))
 
 
 def _label(attempt: Attempt) -> str:
@@ -143,9 +162,9 @@ def _label(attempt: Attempt) -> str:
     return printable_name(attempt.parts[0].name if len(attempt.parts) == 1 else attempt.student)
 
 
-def _unusable(attempt: Attempt, course: Course, reason: str) -> ReadFiles:
+def _unusable(attempt: Attempt, course: Course, reason: str) -> messages.FilesRead:
     problems = dict.fromkeys(course.names, reason)
-    return ReadFiles(Submission(attempt.student, {}, problems=problems, notes=attempt.notes), {})
+    return messages.FilesRead(attempt.student, {}, {}, {}, problems, attempt.notes)
 
 
 def _name_for_student(error: OSError, attempt: Attempt) -> str:
@@ -191,7 +210,7 @@ def _inner_parts(part: AttemptPart, notes: list[str]) -> list[_InnerPart]:
 
 
 def _left_out(name: str, why: str) -> str:
-    return for_review(left_out(printable_name(name), why))
+    return for_review(left_out(name, why))
 
 
 def _is_unopened(entry: Entry) -> bool:
@@ -246,7 +265,7 @@ class _Copier:
     def _new_folder(self, zip_name: str, taken: Mapping[str, int]) -> Path:
         """Make a folder that is called after a zip, and that is searched for exercises."""
         name = without_suffix(zip_name)
-        name = os.path.splitext(name)[0] if name.lower().endswith(CODE) else name
+        name = code_stem(name) if code_suffix(name) else name
         name = name.lstrip("._ ")[:MAX_FOLDER_NAME] or "zip"
         names = itertools.chain([name], (f"{name} {number}" for number in itertools.count(2)))
         free = (each for each in names if each not in taken)
@@ -276,7 +295,7 @@ class _Copier:
         try:
             archives.unpack(part.path, into, self._notes, limits, part.within)
         except UnreadableArchive as error:
-            self._notes.append(for_review(f"{printable_name(name)}: {error}; {ZIP_AGAIN}"))
+            self._notes.append(for_review(f"{quoted(name)}: {error}; {ZIP_AGAIN}"))
             shutil.rmtree(into)
             return
         for file in filter(Path.is_file, into.rglob("*")):
@@ -295,7 +314,7 @@ class _Copier:
         except OSError as error:
             self._leave_out(folder.name, _cannot_be_read(error))
             return
-        yield from (one.path for one in entries if one.suffix in CODE and not one.is_folder)
+        yield from (one.path for one in entries if code_suffix(one.name) and not one.is_folder)
         for entry in entries:
             if entry.kind == "file" and is_archive(entry.name) and not entry.name.startswith("."):
                 self._leave_out(entry.name, unopened_reason(entry.name))

@@ -9,32 +9,46 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import heapq
 import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from itertools import islice
 from pathlib import Path
 
 from grader.sandbox.confinement.layers import confine_program
 from grader.sandbox.confinement.limits import Confinement
 from grader.scratch import scratch_folder
-from grader.submissions.opening import OwnFolder
+from grader.submissions.archives import MAX_DEPTH, is_archive
+from grader.submissions.code_files import LFS, MAX_NOTEBOOK_BYTES
+from grader.submissions.folders import is_searched
+from grader.submissions.notes import MAX_NAMED, quoted
+from grader.submissions.opening import OwnFolder, code_suffix
 from grader.trees import NotOpened, read_file
 
 MAX_TEXT = 4 * 1024 * 1024  # bytes of a file in .git; a file of packed refs can be long
 MAX_COMMIT = 64 * 1024  # bytes of a commit with its message
 MAX_TREE = 8 * 1024 * 1024  # bytes of the list of a commit's files
 MAX_BLOBS = 64 * 1024 * 1024  # bytes of all files that are read of one commit
-CPU_SECONDS, TIMEOUT = 10, 30  # of computing and in all, for one git command
+CPU_SECONDS = 10  # of computing, for one git command
+TIMEOUT = 30  # seconds, for everything that is read of one clone
+MAX_BRANCHES, MAX_HISTORY = 50, 1000  # branches, and commits before one, that are looked at
+MAX_FILES = 1000  # of one commit or of one folder that are looked at
+ROOM_FOR_NAMES = 1 << 20  # bytes of what git prints around the files of a commit
 HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+BRANCHES = ("refs/heads/", "refs/remotes/")
 REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
 COMMITTER = re.compile(rb"^committer .*> ([0-9]{1,12}) ([+-])([0-9]{2})([0-9]{2})$", re.MULTILINE)
-LISTED = re.compile(rb"100(?:644|755|664) blob ([0-9a-f]+)\t([^\0]+)")
+LISTED = re.compile(rb"(?:100(?:644|755|664) blob|160000 (commit)) ([0-9a-f]+)\t([^\0]+)")
+STORED = re.compile(rb"^oid sha256:(([0-9a-f]{2})([0-9a-f]{2})[0-9a-f]{60})$", re.MULTILINE)
 SIZED = re.compile(rb"^([0-9a-f]+) blob ([0-9]{1,18})$", re.MULTILINE)
 # What goes wrong when somebody else's objects are read.
+NO_PART = "is a git submodule, whose files are no part of that commit"
 UNREADABLE = (NotOpened, OSError, subprocess.SubprocessError, ValueError, OverflowError)
 
 
@@ -63,6 +77,26 @@ def head_of(clone: Path) -> Head:
     return Head(next(found, ""))
 
 
+def branches_of(clone: Path) -> dict[str, str]:
+    """Return the last commits of a clone's branches, own and remote ones, with their names."""
+    git_folder = clone / ".git"
+    own, folders = OwnFolder(clone.parent), [git_folder / place for place in BRANCHES]
+    packed = (line.partition(" ") for line in _read_text(git_folder, "packed-refs").splitlines())
+    wanted = ((ref, commit) for commit, _, ref in packed if ref.startswith(BRANCHES))
+    found = dict(islice(wanted, MAX_BRANCHES))
+    for folder in folders:  # those that are found in one come after it
+        with contextlib.suppress(NotOpened, OSError):
+            for entry in own.entries(folder):
+                ref = entry.path.relative_to(git_folder).as_posix()
+                if entry.is_folder:
+                    folders.append(entry.path)
+                elif len(found) < MAX_BRANCHES:
+                    found[ref] = _read_text(git_folder, ref).strip()
+    return {
+        commit: ref.split("/", 2)[-1] for ref, commit in found.items() if HASH.fullmatch(commit)
+    }
+
+
 def _read_text(git_folder: Path, name: str) -> str:
     """Return a text in a clone's `.git`; empty if there is none that may be read."""
     try:
@@ -79,23 +113,38 @@ def blob_name(data: bytes, like: str) -> str:
 
 
 @dataclass(frozen=True)
+class CommitTree:
+    """The names of a commit's regular files by path, and the paths of its submodules."""
+
+    files: Mapping[str, str]
+    submodules: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class Commits:
     """The commits of a clone up to `head`; every method raises one of `UNREADABLE`."""
 
     head: str
+    is_shallow: bool
     _home: Path
     _objects: Path
+    _end: float
 
     def time(self, commit: str) -> datetime | None:
         """Return the committer's time of a commit; None if it says none."""
         header = self._git("cat-file", "commit", commit, most=MAX_COMMIT).partition(b"\n\n")[0]
         return _committer_time(header)
 
-    def files(self, commit: str) -> dict[str, str]:
-        """Return the names of a commit's regular files by path."""
+    def tree(self, commit: str) -> CommitTree:
+        """Return what a commit holds."""
         listed = self._git("ls-tree", "-r", "-z", "--full-tree", commit, most=MAX_TREE)
-        found = map(LISTED.fullmatch, listed.split(b"\0"))
-        return {os.fsdecode(match[2]): match[1].decode() for match in found if match}
+        files, submodules = dict[str, str](), list[str]()
+        for match in filter(None, map(LISTED.fullmatch, listed.split(b"\0"))):
+            if match[1]:
+                submodules.append(os.fsdecode(match[3]))
+            else:
+                files[os.fsdecode(match[3])] = match[2].decode()
+        return CommitTree(files, submodules)
 
     def read(self, blobs: Sequence[str]) -> Mapping[str, bytes]:
         """Return the bytes of files by the names that `files` gives them."""
@@ -115,6 +164,26 @@ class Commits:
         found = self._git("rev-list", "--max-count=1", until, self.head, most=MAX_COMMIT)
         return found.decode("ascii").strip()
 
+    def backdated(self, commit: str) -> str:
+        """Return the latest commit, of those up to this one, that is dated before a parent."""
+        most = f"--max-count={MAX_HISTORY}"
+        listed = self._git("rev-list", "--timestamp", "--parents", most, commit, most=MAX_TREE)
+        lines = [line.split() for line in listed.decode("ascii").splitlines()]
+        times = {name: int(seconds) for seconds, name, *_ in lines}
+        return next(
+            (
+                name
+                for _, name, *parents in lines
+                if any(times[name] < times.get(parent, 0) for parent in parents)
+            ),
+            "",
+        )
+
+    def independent(self, commits: Sequence[str]) -> list[str]:
+        """Return those commits that none of the others builds on."""
+        found = self._git("merge-base", "--independent", *commits, most=MAX_COMMIT)
+        return found.decode("ascii").split()
+
     def _git(self, *arguments: str, most: int, given: str = "") -> bytes:
         """Return what git prints, at most so many bytes: it is ended if it prints more."""
         limits = Confinement(memory_bytes=4 << 30, cpu_seconds=CPU_SECONDS, file_bytes=most)
@@ -126,7 +195,7 @@ class Commits:
                 input=given.encode(),
                 stdout=output,
                 stderr=subprocess.DEVNULL,
-                timeout=TIMEOUT,
+                timeout=max(0.0, self._end - time.monotonic()),
                 check=True,
                 # What the objects of a clone hold is a stranger's as well.
                 preexec_fn=lambda: confine_program(limits, (self._home, self._objects)),
@@ -157,8 +226,60 @@ def open_commits(clone: Path, head: str) -> Iterator[Commits]:
     with scratch_folder("git") as home:
         _make_empty_repository(home, sha256=len(head) == 64)
         cut_off = filter(HASH.fullmatch, _read_text(git_folder, "shallow").split())
-        (home / "shallow").write_text("".join(f"{commit}\n" for commit in cut_off))
-        yield Commits(head, home, (git_folder / "objects").absolute())
+        (home / "shallow").write_text(shallow := "".join(f"{commit}\n" for commit in cut_off))
+        objects = (git_folder / "objects").absolute()
+        yield Commits(head, bool(shallow), home, objects, time.monotonic() + TIMEOUT)
+
+
+def write_files(clone: Path, commit: str, into: Path) -> list[str]:
+    """Write the code and archives of a commit into a folder; return flags on what is missing.
+
+    Raises one of `UNREADABLE`.
+    """
+    with open_commits(clone, commit) as commits:
+        tree = commits.tree(commit)
+        files = {path: blob for path, blob in tree.files.items() if _is_wanted(path)}
+        near = {path: files[path] for path in nearest(files)}
+        sizes, room = commits.sizes(list(near.values())) if near else {}, MAX_BLOBS - ROOM_FOR_NAMES
+        kept = {}
+        for path, blob in near.items():
+            if (size := sizes.get(blob, 0)) <= room:
+                kept[path] = blob
+                room -= size
+        contents = commits.read(list(kept.values())) if kept else {}
+    for path, blob in kept.items():
+        if blob in contents:
+            (into / path).parent.mkdir(parents=True, exist_ok=True)
+            (into / path).write_bytes(_fetched(clone, contents[blob]))
+    left = len(files) - len(kept)
+    flags = [f"{left} files of that commit were left out, because it is too large"] if left else []
+    return [*flags, *(f"{quoted(path)} {NO_PART}" for path in tree.submodules[:MAX_NAMED])]
+
+
+def nearest(paths: Iterable[str]) -> list[str]:
+    """Return so many paths as are looked at: those with the fewest folders on the way."""
+    return heapq.nsmallest(MAX_FILES, paths, key=lambda path: path.count("/"))
+
+
+def _fetched(clone: Path, data: bytes) -> bytes:
+    """Return a file that Git LFS keeps, if the clone has it, in place of a pointer to it."""
+    match = STORED.search(data) if data.startswith(LFS) else None
+    if match is None:
+        return data
+    name, first, second = (part.decode() for part in match.groups())
+    with contextlib.suppress(NotOpened, OSError):
+        place = clone / ".git/lfs/objects" / first / second / name
+        found = read_file(place, clone.parent, MAX_NOTEBOOK_BYTES)
+        return found if hashlib.sha256(found).hexdigest() == name else data
+    return data
+
+
+def _is_wanted(path: str) -> bool:
+    """Return whether a file of a commit can be part of a submission; git allows any names."""
+    parts = path.split("/")
+    is_inside = all(part not in ("", ".", "..") for part in parts) and len(parts) <= MAX_DEPTH
+    is_wanted = code_suffix(path) != "" or is_archive(path)
+    return is_inside and is_wanted and all(map(is_searched, parts[:-1]))
 
 
 def _make_empty_repository(home: Path, sha256: bool) -> None:

@@ -6,11 +6,12 @@ of the last commit before a deadline.
 
 from __future__ import annotations
 
-import heapq
+import hashlib
 import itertools
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -19,35 +20,36 @@ from grader.course.course import Course
 from grader.course.stubs import is_untouched
 from grader.errors import RequestError
 from grader.report import Person
-from grader.submissions.archives import CODE, MAX_DEPTH, is_archive, without_suffix
-from grader.submissions.code_files import MAX_NOTEBOOK_BYTES
+from grader.submissions.archives import without_suffix
+from grader.submissions.code_files import LFS, MAX_NOTEBOOK_BYTES
 from grader.submissions.folders import MAX_WRAPPING, exact_name, is_searched
 from grader.submissions.layouts import plain
-from grader.submissions.layouts.attempt import Attempt, AttemptPart, Listing, student_names
-from grader.submissions.layouts.collection import MACHINE_ERRORS
+from grader.submissions.layouts.attempt import Attempt, Listing, student_names
 from grader.submissions.layouts.commits import (
     MAX_BLOBS,
+    MAX_FILES,
     UNREADABLE,
     Commits,
     blob_name,
+    branches_of,
     head_of,
+    nearest,
     open_commits,
 )
 from grader.submissions.near_names import marked_copy_of, resembled
-from grader.submissions.notes import MAX_NAMED, for_review, printable_name, shortened
-from grader.submissions.opening import Entry, OwnFolder
+from grader.submissions.notes import MAX_NAMED, for_review, listed, printable_name, quoted
+from grader.submissions.opening import Entry, OwnFolder, code_stem, code_suffix
 from grader.submissions.reader.host import exercise_names
 from grader.trees import NotOpened, read_file
 
 PARENT = "-submissions"
-MAX_FILES = 1000  # of one commit or of one folder that are looked at
-ROOM_FOR_NAMES = 1 << 20  # bytes of what git prints around the files of a commit
-FIX = "fix that, and run the same command again"
+MAX_OTHERS = 3  # branches that are compared with the one that is checked out
 NO_TIME = "the commit that is checked out cannot be read, so nothing says when it was made"
 DETACHED = "no branch is checked out (detached HEAD), so later commits may be missing"
 NEVER = "there is no commit after the stub: the student never committed"
 NOT_COMPARED = "its files cannot be compared with its commit"
 EDITED = "edits are not committed"
+SUBMODULE = "is a git submodule without files here; run `git submodule update --init` in the clone"
 
 
 def recognises(listing: Listing) -> bool:
@@ -103,55 +105,103 @@ def _with_commit(attempt: Attempt, course: Course) -> Attempt:
     clone = attempt.parts[0].path
     if not os.path.lexists(clone / ".git"):
         return replace(attempt, notes=(*attempt.notes, for_review("it is no git clone")))
-    head, submitted = head_of(clone), None
+    head = head_of(clone)
+    found = _Found(head.commit)
     flags = [DETACHED] if head.is_detached else []
     try:
         with open_commits(clone, head.commit) as commits:
-            submitted = commits.time(head.commit) if head.commit else None
-            flags += _oddities(clone, commits, course) if submitted else []
+            found.submitted = commits.time(head.commit) if head.commit else None
+            flags += _oddities(clone, commits, course, found) if found.submitted else []
     except UNREADABLE:
-        flags += [NOT_COMPARED] if submitted else []
-    flags += [] if submitted else [NO_TIME]
+        flags += [NOT_COMPARED] if found.submitted else []
+    flags += [] if found.submitted else [NO_TIME]
     notes = (*attempt.notes, *map(for_review, dict.fromkeys(flags)))
-    return replace(attempt, submitted=submitted, notes=notes)
+    other = found.commit if found.commit != head.commit else ""
+    return replace(attempt, submitted=found.submitted, notes=notes, commit=other)
 
 
-def _oddities(clone: Path, commits: Commits, course: Course) -> Iterator[str]:
-    """Yield what is odd about the files of a clone, compared with those of its commit."""
-    files = {path: blob for path, blob in commits.files(commits.head).items() if _is_code(path)}
-    there = _code_in(clone, commits.head)
+@dataclass
+class _Found:
+    """The commit that is graded, and its time."""
+
+    commit: str
+    submitted: datetime | None = None
+
+
+def _oddities(clone: Path, commits: Commits, course: Course, found: _Found) -> Iterator[str]:
+    """Yield what is odd about a clone, compared with its commits.
+
+    If only another branch has work, its last commit is the one that is `found`.
+    """
+    tree, there = commits.tree(commits.head), _code_in(clone, commits.head)
+    files = {path: blob for path, blob in tree.files.items() if _is_code(path)}
     if edited := sorted(_edited(there, files, course)):
-        yield f"{EDITED}: {', '.join(shortened(list(map(printable_name, edited)), MAX_NAMED))}"
+        yield f"{EDITED}: {listed(edited)}"
+    for path in tree.submodules[:MAX_NAMED]:
+        if not any((clone / path).glob("*")):
+            yield f"{quoted(path)} {SUBMODULE}"
     known = {blob: one.data for one in there.values() for blob in one.blobs}
-    near = {path: files[path] for path in _nearest(files)}
+    own = _work(files, commits, course, known)
+    others = list(_other_branches(clone, commits, course, own))
+    if len(others) == 1 and not own:
+        ((found.commit, branch),) = others
+        found.submitted = commits.time(found.commit)
+        yield f"the branch that is checked out has no work, so {quoted(branch)} was used"
+    elif others:
+        yield f"there is other work on {listed(branch for _, branch in others)}, which was not used"
+    elif not own:
+        yield NEVER
+    if commit := commits.backdated(found.commit):
+        yield f"commit {quoted(commit[:10])} is dated before its parent"
+
+
+def _other_branches(
+    clone: Path, commits: Commits, course: Course, own: Mapping[str, Set[str]]
+) -> Iterator[tuple[str, str]]:
+    """Yield the last commit and name of each branch with work that the commit's `own` lacks.
+
+    That is work for another exercise, or later work.
+    """
+    names = branches_of(clone)
+    names.pop(commits.head, None)
+    last = commits.independent([commits.head, *names]) if names else []
+    is_behind = commits.head not in last
+    for commit in [each for each in last if each in names][:MAX_OTHERS]:
+        files = {path: blob for path, blob in commits.tree(commit).files.items() if _is_code(path)}
+        for name, blobs in _work(files, commits, course, {}).items():
+            if name not in own or (is_behind and blobs - own[name]):
+                yield commit, names[commit]
+                break
+
+
+def _work(
+    files: Mapping[str, str], commits: Commits, course: Course, known: Mapping[str, bytes]
+) -> dict[str, set[str]]:
+    """Return the files of a commit with work in them, by the exercises that the work is for."""
+    near = {path: files[path] for path in nearest(files)}
     wanted = [blob for blob in near.values() if blob not in known]
     contents = {**known, **(commits.read(wanted) if wanted else {})}
+    found = defaultdict[str, set[str]](set)
     # A file may lie in a thousand places.
     different = {
         (_exercise_of(path, course), _is_python(path), blob) for path, blob in near.items()
     }
-    if not any(
-        _has_work(name, is_python, contents.get(blob, b""), course)
-        for name, is_python, blob in different
-    ):
-        yield NEVER
-
-
-def _nearest(paths: Iterable[str]) -> list[str]:
-    """Return so many paths as are looked at: those with the fewest folders on the way."""
-    return heapq.nsmallest(MAX_FILES, paths, key=lambda path: path.count("/"))
+    for name, is_python, blob in different:
+        for exercise in _has_work_for(name, is_python, contents.get(blob, b""), course):
+            found[exercise].add(blob)
+    return found
 
 
 def _is_code(path: str) -> bool:
     """Return whether a file of a commit is code where exercises are looked for."""
     parts = PurePosixPath(path).parts
     is_near = 0 < len(parts) <= MAX_WRAPPING + 1
-    return is_near and path.lower().endswith(CODE) and all(map(is_searched, parts))
+    return is_near and code_suffix(path) != "" and all(map(is_searched, parts))
 
 
 @dataclass(frozen=True)
 class _WorkingFile:
-    """A file in a clone's folder: its name in git, with either line ends, and its bytes."""
+    """A file in a clone's folder: the names that git may have for it, and its bytes."""
 
     blobs: tuple[str, ...]
     data: bytes
@@ -171,11 +221,17 @@ def _code_in(clone: Path, head: str) -> dict[str, _WorkingFile]:
                 except (NotOpened, OSError):
                     continue
                 room -= len(data)
-                # Git may have been told to write other line ends than those of the commit.
-                both = data, data.replace(b"\r\n", b"\n")
-                found[path] = _WorkingFile(tuple(blob_name(one, head) for one in both), data)
+                # Git may have been told to write other line ends than those of the commit, and
+                # Git LFS commits a pointer.
+                forms = data, data.replace(b"\r\n", b"\n"), _pointer(data)
+                found[path] = _WorkingFile(tuple(blob_name(one, head) for one in forms), data)
         level = [one.path for one in entries if one.is_folder and is_searched(one.name)]
     return found
+
+
+def _pointer(data: bytes) -> bytes:
+    digest = hashlib.sha256(data).hexdigest()
+    return LFS + b"oid sha256:%s\nsize %d\n" % (digest.encode(), len(data))
 
 
 def _edited(
@@ -197,7 +253,7 @@ def _own_name(path: str, course: Course) -> str:
 
 def _exercise_of(path: str, course: Course) -> str:
     """Return the exercise that a file is meant for by its name, or nothing."""
-    stem = PurePosixPath(path).stem
+    stem = code_stem(PurePosixPath(path).name)
     return (
         _own_name(path, course)
         or marked_copy_of(stem, course.names)
@@ -206,86 +262,53 @@ def _exercise_of(path: str, course: Course) -> str:
 
 
 def _is_python(path: str) -> bool:
-    return path.lower().endswith(".py")
+    return code_suffix(path) == ".py"
 
 
-def _has_work(name: str, is_python: bool, data: bytes, course: Course) -> bool:
-    """Return whether a file of a commit is work of the student: for an exercise, and not a stub.
+def _has_work_for(name: str, is_python: bool, data: bytes, course: Course) -> Sequence[str]:
+    """Return the exercises for which a file of a commit has work of the student, and no stub.
 
     `name` is the exercise that it is meant for by its own name, or nothing.
     """
-    known = exercise_names(course)
     if name and is_python:
-        stub = next(each.stub for each in known if each.name == name)
-        return not is_untouched(data.decode("utf-8-sig", "replace"), stub)
+        stub = next(each.stub for each in exercise_names(course) if each.name == name)
+        return [] if is_untouched(data.decode("utf-8-sig", "replace"), stub) else [name]
     if name and data.strip():
-        return True
-    return plain.defines_of_course(data, course)
+        return [name]
+    return plain.defined_of_course(data, course)
 
 
-def before_due(attempt: Attempt, due: datetime, into: Path) -> Attempt:
-    """Return the attempt as committed at its deadline, with its files in a new folder `into`.
+def before_due(attempt: Attempt, due: datetime) -> Attempt:
+    """Return the attempt as committed at its deadline.
 
     Without a commit before the deadline it has no files. Raises `RequestError` without git.
     """
     if shutil.which("git") is None:
         raise RequestError("--before-due needs git, which is not installed", "install git")
     until = f"{due:%Y-%m-%d %H:%M %Z}".rstrip()
-    clone = attempt.parts[0].path if attempt.parts else into
+    if not attempt.parts:
+        return attempt
+    clone = attempt.parts[0].path
+    last = attempt.commit or head_of(clone).commit
     try:
-        head = head_of(clone)
-        with open_commits(clone, head.commit) as commits:
-            commit = commits.last_before(due) if head.commit else ""
+        with open_commits(clone, last) as commits:
+            commit = commits.last_before(due) if last else ""
             if not commit:
-                return _without_files(attempt, f"there is no commit before {until}")
-            left = _write_files(commits, commit, into)
+                return _without_files(attempt, _none_before(until, commits.is_shallow))
             submitted = commits.time(commit)
-    except UNREADABLE as error:
-        if isinstance(error, OSError) and error.errno in MACHINE_ERRORS:
-            raise RequestError(
-                f"cannot write the files of a commit: {error.strerror}", FIX
-            ) from None
+    except UNREADABLE:
         return _without_files(attempt, "its commits cannot be read")
-    is_last = commit == head.commit
-    more = "" if is_last else "; later commits were left out"
+    more = "" if commit == last else "; later commits were left out"
     note = f"the last commit before {until} was used ({commit[:10]}){more}"
-    part = AttemptPart(into, attempt.parts[0].name)
-    return replace(
-        attempt,
-        parts=(part,),
-        root=into.parent,
-        submitted=submitted,
-        notes=(*attempt.notes, note, *map(for_review, filter(None, [left]))),
-    )
+    return replace(attempt, commit=commit, submitted=submitted, notes=(*attempt.notes, note))
+
+
+def _none_before(until: str, is_shallow: bool) -> str:
+    if is_shallow:
+        fix = "run `git fetch --unshallow` in it"
+        return f"the clone is shallow and holds no commit before {until}; {fix}"
+    return f"there is no commit before {until}"
 
 
 def _without_files(attempt: Attempt, why: str) -> Attempt:
     return replace(attempt, parts=(), submitted=None, notes=(*attempt.notes, for_review(why)))
-
-
-def _write_files(commits: Commits, commit: str, into: Path) -> str:
-    """Write the code and archives of a commit below a new folder; return a flag on the rest."""
-    files = {path: blob for path, blob in commits.files(commit).items() if _is_wanted(path)}
-    near = {path: files[path] for path in _nearest(files)}
-    sizes, room = commits.sizes(list(near.values())) if near else {}, MAX_BLOBS - ROOM_FOR_NAMES
-    kept = {}
-    for path, blob in near.items():
-        if (size := sizes.get(blob, 0)) <= room:
-            kept[path] = blob
-            room -= size
-    contents = commits.read(list(kept.values())) if kept else {}
-    into.mkdir()
-    for path, blob in kept.items():
-        if blob in contents:
-            (into / path).parent.mkdir(parents=True, exist_ok=True)
-            (into / path).write_bytes(contents[blob])
-    left = len(files) - len(kept)
-    return f"{left} files of that commit were left out, because it is too large" if left else ""
-
-
-def _is_wanted(path: str) -> bool:
-    """Return whether a file of a commit can be part of a submission; git allows any names."""
-    parts = path.split("/")
-    is_inside = all(part not in ("", ".", "..") for part in parts) and len(parts) <= MAX_DEPTH
-    is_wanted = path.lower().endswith(CODE) or is_archive(path)
-    return is_inside and is_wanted and all(map(is_searched, parts[:-1]))

@@ -64,9 +64,13 @@ def read(listing: Listing, course: Course) -> list[Attempt]:
     return [_attempt(name, entry) for name, entry in zip(names, entries)]
 
 
-def defines_of_course(data: bytes, course: Course) -> bool:
-    """Return whether a file defines something that the course asks for; nobody parses it here."""
-    asked = [word.encode() for each in exercise_names(course) for word in each.implements]
+def defined_of_course(data: bytes, course: Course) -> list[str]:
+    """Return the exercises of which a file defines something; nobody parses it here."""
+    return [each.name for each in exercise_names(course) if _defines(data, each.implements)]
+
+
+def _defines(data: bytes, names: Sequence[str]) -> bool:
+    asked = [name.encode() for name in names]
     if not any(word in data for word in asked):
         return False
     # In a notebook, a line begins after a quote or after `\n`.
@@ -79,7 +83,7 @@ def _work(entries: Sequence[Entry], listing: Listing, course: Course) -> Iterato
     for entry in [one for one in entries if is_code_or_opened(one.name)][:MAX_LOOKED_AT]:
         with contextlib.suppress(NotOpened, OSError):
             data = read_file(entry.path, listing.folder, MAX_NOTEBOOK_BYTES)
-            if defines_of_course(data, course):
+            if defined_of_course(data, course):
                 yield entry
 
 

@@ -8,17 +8,20 @@ reader of its own, which alone decides what the student is told.
 from __future__ import annotations
 
 import os
+import socket
+from dataclasses import dataclass
 from pathlib import Path
 
-from grader.errors import InternalError
+from grader.errors import InternalError, RequestError
+from grader.processes.child import ChildProcess
+from grader.sandbox.confinement.limits import Confinement
 from grader.submissions.reader import messages
 from grader.submissions.reader.exchange import (
-    Reader,
     ReadingLimits,
     answer_body,
     confinement,
     hand_over,
-    started,
+    hello,
 )
 
 MAX_SERVED = 200  # attempts; then whatever has grown in a reader goes with it
@@ -26,12 +29,32 @@ LIMITS = ReadingLimits(seconds=2.0)  # the time is for each attempt, the CPU tim
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 
+AGAIN = "fix that, and run the same command again"
+
+
+@dataclass
+class ForkedReader:
+    """A reader that was ordered from a `template`; its pid is known once it has begun."""
+
+    connection: socket.socket
+    template: ChildProcess
+    pid: int | None = None
+
+    def begin(self, confinement: Confinement, job: messages.Job | None = None) -> int:
+        """Confine it and give it its first job; return how many seconds it may compute."""
+        started = messages.decode_started(hello(self.connection))
+        if started.fault:
+            why = f"this machine cannot start a process that reads submissions: {started.fault}"
+            raise RequestError(why, AGAIN)
+        self.pid = started.pid
+        return hand_over(self.connection, confinement, job)
+
+
 class ClassReader:
     """A reader that may read all that is in `root`, the folder of a class."""
 
-    def __init__(self, reader: Reader, root: Path) -> None:
+    def __init__(self, reader: ForkedReader, root: Path) -> None:
         self.reader, self._root = reader, root
-        self.pid: int | None = None
         self._served = 0
         # As long as this is open, no other folder can be taken for the one that it may read.
         try:
@@ -54,11 +77,11 @@ class ClassReader:
 
         Raises an error of any kind if this reader cannot be used any more.
         """
-        connection = self.reader.connection
-        if self.pid is None:
-            self._start()
+        if not self._served:
+            self.reader.begin(confinement(LIMITS, [self._root]))
         self._served += 1
         job = messages.ReadPlainly(self._served, os.fsencode(self._root), attempt)
+        connection = self.reader.connection
         connection.settimeout(LIMITS.seconds)
         messages.send(connection, job)
         if (body := answer_body(connection, LIMITS)) is None:
@@ -67,13 +90,6 @@ class ClassReader:
         if answer.number != self._served:
             raise InternalError("a reader has answered another request", "run the command again")
         return answer.files
-
-    def _start(self) -> None:
-        hello = started(self.reader.connection)
-        if hello.fault:
-            raise OSError(hello.fault)
-        self.pid = hello.pid
-        hand_over(self.reader.connection, confinement(LIMITS, [self._root]))
 
     def close(self) -> None:
         """Close what this process holds of it; the template ends it."""

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,6 @@ import msgspec
 
 from grader.errors import InternalError
 from grader.processes import channel
-from grader.processes.child import ChildProcess
 from grader.sandbox.confinement.limits import Confinement
 from grader.submissions.reader import messages
 
@@ -63,14 +63,6 @@ class LostReader(Exception):
     """A reader ended, and what it reads need not be the reason; the message says how."""
 
 
-@dataclass(frozen=True)
-class Reader:
-    """A reader that has been ordered from a `template`; `connection` leads to it."""
-
-    connection: socket.socket
-    template: ChildProcess
-
-
 def confinement(
     limits: ReadingLimits, readable: Iterable[Path], folder: Path | None = None
 ) -> Confinement:
@@ -85,12 +77,6 @@ def confinement(
     )
 
 
-def started(connection: socket.socket) -> messages.ReaderStarted:
-    """Wait until a reader has started; return what it says."""
-    connection.settimeout(START_SECONDS)
-    return messages.decode_started(_hello(connection))
-
-
 def hand_over(
     connection: socket.socket, confinement: Confinement, job: messages.Job | None = None
 ) -> int:
@@ -99,7 +85,7 @@ def hand_over(
         messages.send(connection, confinement)
         if job is not None:
             messages.send(connection, job)
-        confined = messages.decode_confined(_hello(connection))
+        confined = messages.decode_confined(hello(connection))
     except (ConnectionError, EOFError):
         raise LostReader("the process that should read it ended at its start") from None
     if confined.fault:
@@ -134,23 +120,6 @@ def decoded_answer(body: bytes) -> messages.Answer:
         raise ReadingFailed(NONSENSE) from None
 
 
-def expected_answer(answer: messages.Answer, expected: type[T]) -> T:
-    """Return the answer to a job; raise `ReadingImpossible` or `ReadingFailed` if it is none."""
-    if isinstance(answer, messages.ReadingRefused):
-        raise ReadingImpossible(answer)
-    if not isinstance(answer, expected):
-        raise ReadingFailed(NONSENSE)
-    return answer
-
-
-def does_not_start(why: str) -> InternalError:
-    """Return the error for a machine on which no reader starts."""
-    return InternalError(
-        f"the process that reads submissions does not start: {why}",
-        "grader doctor   checks this machine",
-    )
-
-
 def how_it_ended(stopped: messages.ReaderStopped, cpu_seconds: int) -> Exception:
     """Return the error for a reader that ended without an answer and could compute so long.
 
@@ -168,7 +137,7 @@ def how_it_ended(stopped: messages.ReaderStopped, cpu_seconds: int) -> Exception
     return ReadingFailed("the process that read it ended without an answer")
 
 
-def _hello(connection: socket.socket) -> bytes:
+def hello(connection: socket.socket) -> bytes:
     """Return a message that a reader sends before it has read its job."""
     try:
         return _receive(connection, MAX_HELLO, time.monotonic() + START_SECONDS)
@@ -186,3 +155,77 @@ def _receive(connection: socket.socket, most: int, deadline: float) -> bytes:
         connection.settimeout(left)
 
     return channel.receive(connection.recv, most, wait)
+
+
+class Readers(ABC):
+    """Where readers come from: forked by a template process, or spawned one by one."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start what the first reader needs; return while it still imports."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End all readers."""
+
+    @abstractmethod
+    def _answer(
+        self, job: messages.Job, confined: Confinement, limits: ReadingLimits
+    ) -> messages.Answer:
+        """Ask a new reader. Raises `LostReader`, and `OSError` or `EOFError` if none starts."""
+
+    def _served(self, job: messages.Job, root: Path | None) -> messages.Answer | None:
+        """Return the answer of a reader that serves the class in `root`, if one can do the job."""
+        return None
+
+    def _refusal(self, refused: messages.ReadingRefused) -> Exception:
+        """Return the error for a job that a reader has refused."""
+        return ReadingImpossible(refused)
+
+    def _why_none_starts(self) -> str:
+        """Return what the process said that should have started a reader."""
+        return ""
+
+    def ask(
+        self,
+        job: messages.Job,
+        expected: type[T],
+        readable: Iterable[Path],
+        folder: Path | None = None,
+        limits: ReadingLimits = ORDINARY,
+        *,
+        root: Path | None = None,
+    ) -> T:
+        """Have a job done by a reader that may read `readable`, and write to `folder`.
+
+        If the job is to read an attempt of the class in `root`, a reader that has read others may
+        do it, as long as that takes no parser. Raises `ReadingFailed`, `ReadingImpossible`, and
+        `RequestError` if this machine is the reason.
+        """
+        answer = self._served(job, root)
+        if answer is None:
+            answer = self._ask_twice(job, confinement(limits, readable, folder), limits)
+        if isinstance(answer, messages.ReadingRefused):
+            raise self._refusal(answer)
+        if not isinstance(answer, expected):
+            raise ReadingFailed(NONSENSE)
+        return answer
+
+    def _ask_twice(
+        self, job: messages.Job, confined: Confinement, limits: ReadingLimits
+    ) -> messages.Answer:
+        """Ask a new reader, and another one if the first is lost or none has started."""
+        for is_last in (False, True):
+            try:
+                return self._answer(job, confined, limits)
+            except LostReader as error:
+                if is_last:
+                    raise ReadingFailed(str(error)) from None
+            except (OSError, EOFError) as error:
+                if is_last:
+                    raise InternalError(
+                        "the process that reads submissions does not start: "
+                        f"{self._why_none_starts() or error or repr(error)}",
+                        "grader doctor   checks this machine",
+                    ) from error
+        raise AssertionError("unreachable")

@@ -9,49 +9,16 @@ fault for, such as a full disk, is a `RequestError`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Protocol, TypeVar
 
 from grader.course.course import Course
 from grader.course.stubs import untouched_text
 from grader.sandbox.host.starting import start_method
 from grader.submissions.reader import messages
-from grader.submissions.reader.exchange import ORDINARY, ReadingLimits
+from grader.submissions.reader.exchange import Readers
 from grader.submissions.reader.spawned import SpawnedReaders
 
 if sys.platform != "win32":
     from grader.submissions.reader.template import ReaderTemplate
-
-T = TypeVar("T", bound=messages.Result)
-
-
-class Readers(Protocol):
-    """Where readers come from: forked by a template process, or spawned one by one."""
-
-    def start(self) -> None:
-        """Start what the first reader needs; return while it still imports."""
-
-    def ask(
-        self,
-        job: messages.Job,
-        expected: type[T],
-        readable: Iterable[Path],
-        folder: Path | None = None,
-        limits: ReadingLimits = ORDINARY,
-        *,
-        root: Path | None = None,
-    ) -> T:
-        """Have a job done by a reader that may read `readable`, and write to `folder`.
-
-        If the job is to read an attempt of the class in `root`, a reader that has read others may
-        do it. Raises `ReadingFailed`, `ReadingImpossible`, and `RequestError` if this machine is
-        the reason.
-        """
-
-    def close(self) -> None:
-        """End all readers."""
-
 
 _readers: dict[str, Readers] = {}  # of this process, by how they are started
 _named: tuple[Course, tuple[messages.ExerciseNames, ...]] | None = None  # of the last course

@@ -38,10 +38,9 @@ class StartReader(msgspec.Struct, tag="start", frozen=True):
 
 
 class StopReader(msgspec.Struct, tag="stop", frozen=True):
-    """End reader `pid`. If `told`, the answer is a `ReaderStopped`; else there is none."""
+    """End reader `pid`. The answer is a `ReaderStopped`."""
 
     pid: int
-    told: bool
 
 
 class ReaderStopped(msgspec.Struct, frozen=True):

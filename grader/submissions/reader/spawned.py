@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
-from pathlib import Path
-from typing import TypeVar
 
 from grader.processes.child import clean_environment
 from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.host.spawning import Spawner
 from grader.submissions.reader import messages
 from grader.submissions.reader.exchange import (
-    ORDINARY,
     START_SECONDS,
-    LostReader,
-    ReadingFailed,
+    Readers,
     ReadingLimits,
     answer_body,
-    confinement,
     decoded_answer,
-    does_not_start,
-    expected_answer,
     hand_over,
     how_it_ended,
 )
 
 MODULE = "grader.submissions.reader_process.spawned"
-TRIES = 2
 ENDING_SECONDS = 1.0  # that a reader which hung up has to end
-T = TypeVar("T", bound=messages.Result)
 
 
-class SpawnedReaders:
+class SpawnedReaders(Readers):
     """Spawns a reader for each job. With `ahead`, the next is started when one has ended."""
 
     def __init__(self) -> None:
@@ -42,30 +32,6 @@ class SpawnedReaders:
     def start(self) -> None:
         """Start the first reader; return while it still imports."""
         self._spawner.start()
-
-    def ask(
-        self,
-        job: messages.Job,
-        expected: type[T],
-        readable: Iterable[Path],
-        folder: Path | None = None,
-        limits: ReadingLimits = ORDINARY,
-        *,
-        root: Path | None = None,
-    ) -> T:
-        """Have a job done by a new reader that may read `readable`, and write to `folder`.
-
-        `root`, the folder of a class, makes no difference. Raises `ReadingFailed` and
-        `ReadingImpossible`.
-        """
-        confined = confinement(limits, readable, folder)
-        for left in reversed(range(TRIES)):
-            try:
-                return expected_answer(self._answer(job, confined, limits), expected)
-            except LostReader as error:
-                if not left:
-                    raise ReadingFailed(str(error)) from None
-        raise AssertionError("unreachable")
 
     def _answer(
         self, job: messages.Job, confined: Confinement, limits: ReadingLimits
@@ -78,8 +44,6 @@ class SpawnedReaders:
                 if body is not None:
                     return decoded_answer(body)
                 status = process.wait(ENDING_SECONDS)
-        except (OSError, EOFError) as error:
-            raise does_not_start(str(error)) from error
         finally:
             if self.ahead:
                 self._spawner.start()

@@ -19,7 +19,7 @@ from grader.sandbox.confinement.limits import Confinement
 from grader.submissions.archives import CLASS, unpack
 from grader.submissions.notes import printable_text, shortened
 from grader.submissions.reader import messages
-from grader.submissions.submission import ReadFiles, read_submission
+from grader.submissions.submission import read_submission
 
 if sys.platform != "win32":
     import resource
@@ -34,11 +34,6 @@ def confine_reader(confinement: Confinement, private: Path, parent: int) -> mess
     return messages.ReaderConfined(cpu_seconds=_limit("CPU"))
 
 
-def too_little_memory() -> messages.ReadingRefused:
-    """Return the answer to a job that takes more memory than this process may have."""
-    return messages.ReadingRefused(f"reading it takes more than {_limit('AS') >> 20} MiB of memory")
-
-
 def _limit(name: str) -> int:
     """Return the limit of a resource; the largest number if the system has none."""
     if sys.platform == "win32":
@@ -49,15 +44,19 @@ def _limit(name: str) -> int:
 
 def answer(job: messages.Job) -> messages.Answer:
     """Do one job; whatever cannot be done is refused with the reason."""
-    match job:
-        case messages.ReadAttempt():
-            return _read_attempt(job)
-        case messages.ReadPaths():
-            return _read_paths(job)
-        case messages.UnpackClass():
-            return _unpack_class(job)
-        case messages.ParseMetadata():
-            return _parse_metadata(job)
+    try:
+        match job:
+            case messages.ReadAttempt():
+                return _read_attempt(job)
+            case messages.ReadPaths():
+                return _read_paths(job)
+            case messages.UnpackClass():
+                return _unpack_class(job)
+            case messages.ParseMetadata():
+                return _parse_metadata(job)
+    except MemoryError:
+        most = _limit("AS") >> 20
+        return messages.ReadingRefused(f"reading it takes more than {most} MiB of memory")
 
 
 def _read_attempt(job: messages.ReadAttempt) -> messages.Answer:
@@ -68,7 +67,7 @@ def _read_attempt(job: messages.ReadAttempt) -> messages.Answer:
     student = os.fsdecode(job.student)
     attempt = Attempt(student, tuple(parts), notes=job.notes)
     try:
-        return _files_read(read_attempt(attempt, _course(job.exercises)))
+        return _sendable(read_attempt(attempt, _course(job.exercises)))
     except OSError as error:
         message = f"cannot read what {printable_text(student)} handed in"
         return messages.ReadingRefused(message, error=error.errno or 0)
@@ -78,7 +77,7 @@ def _read_paths(job: messages.ReadPaths) -> messages.Answer:
     os.chdir(job.folder)
     paths = [path_of(path) for path in job.paths]
     try:
-        return _files_read(read_submission(paths, _course(job.exercises)))
+        return _sendable(read_submission(paths, _course(job.exercises)))
     except RequestError as error:
         return messages.ReadingRefused(messages.cut(_text(error.message)), _text(error.remedy))
     except OSError as error:
@@ -125,15 +124,15 @@ def _parse_metadata(job: messages.ParseMetadata) -> messages.Answer:
     )
 
 
-def _files_read(read: ReadFiles) -> messages.FilesRead:
-    found = read.submission
+def _sendable(read: messages.FilesRead) -> messages.FilesRead:
+    """Return what was read with texts that can be sent, within the bounds of an answer."""
     return messages.FilesRead(
-        messages.cut(_text(found.name)),
-        {read.digests[name]: text for name, text in found.files.items()},
-        dict(read.digests),
-        {name: _text(path) for name, path in found.paths.items()},
-        {name: messages.cut(_text(why)) for name, why in found.problems.items()},
-        _notes(found.notes),
+        messages.cut(_text(read.name)),
+        read.texts,
+        read.digests,
+        {name: _text(path) for name, path in read.paths.items()},
+        {name: messages.cut(_text(why)) for name, why in read.problems.items()},
+        _notes(read.notes),
     )
 
 

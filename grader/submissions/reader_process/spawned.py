@@ -14,7 +14,7 @@ from grader.processes import channel
 from grader.sandbox.confinement.layers import prepare
 from grader.sandbox.invitation import Guest
 from grader.submissions.reader import messages
-from grader.submissions.reader_process.jobs import answer, confine_reader, too_little_memory
+from grader.submissions.reader_process.jobs import answer, confine_reader
 
 PRIVATE = "private"  # the reader's folder in the scratch folder
 
@@ -32,14 +32,7 @@ def run_spawned_reader() -> None:
         guest.obey()  # it has no orders, and ends with its host; its thread is confined as well
         messages.send(connection, confined)
         if not confined.fault and not isinstance(job, messages.ReadPlainly):
-            messages.send(connection, _answer(job))
-
-
-def _answer(job: messages.Job) -> messages.Answer:
-    try:
-        return answer(job)
-    except MemoryError:
-        return too_little_memory()
+            messages.send(connection, answer(job))
 
 
 if __name__ == "__main__":

@@ -31,11 +31,9 @@ from grader.submissions.reader_process.jobs import (
     answer,
     confine_reader,
     path_of,
-    too_little_memory,
 )
 from grader.trees import follow_no_link_below
 
-TRANSFORMED = "transformed"  # a file in the private folder of a reader that has imported IPython
 LIBC = ctypes.PyDLL(None, use_errno=True)
 WARM_UPS = 10  # after so many calls, Python changes the code of a function no more
 
@@ -52,10 +50,8 @@ def serve(orders: socket.socket, root: Path) -> None:
                     get_ready(job, root)
                     _start(descriptor, root)
                     os.close(descriptor)
-                case messages.StopReader(pid, told):
-                    stopped = _stop(pid, root)
-                    if told:
-                        messages.send(orders, stopped)
+                case messages.StopReader(pid):
+                    messages.send(orders, _stop(pid, root))
     shutil.rmtree(root, ignore_errors=True)
 
 
@@ -66,9 +62,11 @@ def get_ready(job: str, root: Path) -> None:
     What Python changes in a function's code when it is first called, it changes here, where all
     readers share it: each page of memory that a reader changes is copied for it alone.
     """
-    if job in ("ReadAttempt", "ParseMetadata"):
+    if job != "ReadPaths":
         import grader.submissions.layouts  # noqa: F401, PLC0415, slow: `grader check` needs none
-    if job == "ReadAttempt":
+    if job == "ReadAttempt":  # a class reader has left it to a reader that parses, as of notebooks
+        import IPython.core.inputtransformer2  # noqa: F401, PLC0415, slow, and rarely needed
+    if job == "ReadPlainly":
         folder = root / "sample"
         folder.mkdir()
         (folder / "sample.py").write_text("sample = 1\n")
@@ -110,23 +108,10 @@ def _stop(pid: int, root: Path) -> messages.ReaderStopped:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             kill(pid, signal.SIGKILL)
     _, status, usage = os.wait4(pid, 0)
-    _remove(root / str(pid))
+    with contextlib.suppress(RecursionError):
+        shutil.rmtree(root / str(pid), ignore_errors=True)
     code = os.waitstatus_to_exitcode(status)
     return messages.ReaderStopped(code, usage.ru_utime + usage.ru_stime)
-
-
-def _remove(private: Path) -> None:
-    """Remove a reader's folder; if the reader has needed IPython, import it for later ones."""
-    try:
-        os.rmdir(private)
-    except FileNotFoundError:
-        return
-    except OSError:
-        has_transformed = (private / TRANSFORMED).exists()
-        with contextlib.suppress(RecursionError):
-            shutil.rmtree(private, ignore_errors=True)
-        if has_transformed:
-            import IPython.core.inputtransformer2  # noqa: F401, PLC0415, slow, and rarely needed
 
 
 def _run_reader(descriptor: int, private: Path, parent: int) -> NoReturn:
@@ -140,17 +125,17 @@ def _run_reader(descriptor: int, private: Path, parent: int) -> NoReturn:
             confined = confine_reader(confinement, private, parent)
             messages.send(connection, confined)
             if not confined.fault:
-                _do_jobs(connection, private)
+                _do_jobs(connection)
                 code = 0
     finally:
         os._exit(code)
 
 
-def _do_jobs(connection: socket.socket, private: Path) -> None:
+def _do_jobs(connection: socket.socket) -> None:
     """Do one job or, if it is to read plainly, one after the other of that kind."""
     job = messages.decode_job(channel.receive(connection.recv))
     if not isinstance(job, messages.ReadPlainly):
-        messages.send(connection, _answer_one(job, private))
+        messages.send(connection, answer(job))
         return
     follow_no_link_below(path_of(job.root))
     share_this_process()
@@ -166,17 +151,6 @@ def _read_plainly(job: messages.ReadPlainly) -> messages.PlainlyRead:
         if isinstance(read, messages.FilesRead) and not read.problems:
             return messages.PlainlyRead(job.number, read)
     return messages.PlainlyRead(job.number)
-
-
-def _answer_one(job: messages.Job, private: Path) -> messages.Answer:
-    had_transformer = "IPython" in sys.modules
-    try:
-        answered = answer(job)
-    except MemoryError:
-        return too_little_memory()
-    if "IPython" in sys.modules and not had_transformer:
-        (private / TRANSFORMED).touch()
-    return answered
 
 
 if __name__ == "__main__":
