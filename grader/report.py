@@ -87,6 +87,7 @@ class Outcome:
     printed: str = ""
     visible: str = "always"
     consequence: bool = False  # of a mistake that is charged once, whatever it fails
+    loading: bool = False  # whether the student's file failed while it was loaded
     required: bool = False  # an exercise is not done before it passes, though it is worth nothing
     wrong: tuple[WrongCase, ...] = ()  # its cases that came out wrong
     whose: ClassVar[str] = "yours"  # the actual values, in the words of a caption
