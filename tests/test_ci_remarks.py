@@ -54,12 +54,9 @@ class Job:
     def __call__(self, *arguments: object) -> Said:
         for file in ("summary.md", "outputs.txt"):
             (self.files / file).write_text("")
-        also = ("markdown=summary.md", "outputs=outputs.txt", "junit=junit.xml")
-        also = (*also, "codequality=quality.json")
-        options = [
-            f"--also={form.partition('=')[0]}={self.files / form.partition('=')[2]}"
-            for form in also
-        ]
+        also = {"markdown": "summary.md", "outputs": "outputs.txt"}
+        also |= {"junit": "junit.xml", "codequality": "quality.json"}
+        options = [f"--also={form}={self.files / name}" for form, name in also.items()]
         return self.cli("check", *arguments, "--format", "github", *options)
 
     @property
@@ -75,12 +72,11 @@ class Job:
 def orders(said: Said) -> list[Order]:
     token = re.match(r"::stop-commands::(\S+)", said.out)
     shown = said.out.partition(f"\n::{token[1]}::\n")[2] if token else said.out
-    return [
-        Order(
-            kind, dict(unescaped(each).split("=", 1) for each in given.split(",")), unescaped(text)
-        )
-        for kind, given, text in ORDER.findall(shown)
-    ]
+    found = []
+    for kind, given, message in ORDER.findall(shown):
+        properties = (unescaped(each).split("=", 1) for each in given.split(","))
+        found.append(Order(kind, dict(properties), unescaped(message)))
+    return found
 
 
 @pytest.fixture
@@ -123,7 +119,7 @@ def test_a_remark_without_a_line_stands_at_the_definition(job: Job, wrong: str) 
     (order,) = orders(said)
     assert said.code == 1
     assert order.place == ("exercises/scale.py", line_with("def scale", file))
-    assert order.properties["title"] == "Scale: 4 of 8 points"
+    assert order.properties["title"] == "Scale: 0 of 8 points"
 
 
 def test_a_remark_on_an_error_stands_at_the_line_that_raised(job: Job, wrong: str) -> None:
@@ -229,8 +225,9 @@ def refused_course(job: Job, monkeypatch: pytest.MonkeyPatch) -> list[object]:
     other = job.checkout.parent / "other"
     shutil.copytree(job.checkout.parent / "tiny", other)
     (other / "reference" / "scale").rename(other / "reference" / "stretch")
-    text = (other / "reference" / "course.toml").read_text()
-    (other / "reference" / "course.toml").write_text(re.sub('title = ".*"', 'title = "Next"', text))
+    for file in filter(Path.is_file, (other / "reference").rglob("*")):
+        text = file.read_text().replace("scale", "stretch").replace("Scale", "Stretch")
+        file.write_text(text.replace("A tiny course", "Another course"))
     sealed_course(job, monkeypatch, other)
     return ["--bundle", "course.bundle"]
 
@@ -249,7 +246,7 @@ def sealed_course(job: Job, monkeypatch: pytest.MonkeyPatch, course: Path) -> No
         (refused_key, "the bundle does not open", "grader bundle"),
         (refused_file, "try: --bundle FILE", "--course"),
         (refused_suite, "course.json", "--new-key"),
-        (refused_course, "these files are of “Tiny”", "is not an exercise"),
+        (refused_course, "these files are of “A tiny course”", "is not an exercise"),
     ],
 )
 def test_a_refused_request_is_an_error_with_a_summary(
@@ -280,7 +277,7 @@ def test_outputs_say_what_a_workflow_can_ask(job: Job, wrong: str, tiny_solution
         job("exercises")
         found.append(job.outputs)
     assert found == [
-        {"points": "4", "max_points": "8", "passed": "false", "state": "to fix"},
+        {"points": "0", "max_points": "8", "passed": "false", "state": "to fix"},
         {"points": "8", "max_points": "8", "passed": "true", "state": "passed"},
     ]
 
