@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from autograding import fits, load
 from commandline import Cli
 
 from grader.commands.bringing import LIST
@@ -203,6 +205,7 @@ def test_a_handout_holds_what_students_need_and_no_answer(handed: Path) -> None:
         *("README.md", "requirements.txt", ".gitignore", LIST, ".github/workflows/grader.yml"),
         *("exercises/README.md", "exercises/course.json", "exercises/scale.py"),
         *("exercises/path.svg", "exercises/tests/test_scale.py", WHEEL_NAME),
+        *(".devcontainer/devcontainer.json", ".vscode/tasks.json"),
     }
     files = [path for path in handed.rglob("*") if path.is_file() and path.name != WHEEL_NAME]
     text = "\n".join(path.read_text() for path in files)
@@ -271,6 +274,47 @@ def test_line_ends_that_git_rewrites_are_no_change(cli: Cli, handed: Path, tiny_
     stub = handed / "exercises" / "scale.py"
     stub.write_bytes(stub.read_bytes().replace(b"\n", b"\r\n"))
     assert "up to date" in cli("handout", handed, "--course", tiny_copy, "--update").out
+
+
+# --- in an editor ---------------------------------------------------------------------------------
+
+DEVCONTAINER = {  # the part of the specification that we use: https://containers.dev
+    "name": str,
+    "image": str,
+    "containerEnv": dict,
+    "postCreateCommand": str,
+    "customizations": dict,
+}
+
+
+def test_a_container_for_development_fits_its_specification(handed: Path) -> None:
+    for root in (handed, ROOT):
+        told = load(root / ".devcontainer" / "devcontainer.json")
+        fits(told, DEVCONTAINER)
+        fits(told["customizations"]["vscode"], {"extensions": list, "settings": dict})
+    assert load(handed / ".devcontainer" / "devcontainer.json")["postCreateCommand"] == (
+        "python -m pip install -r requirements.txt"
+    )
+
+
+def test_the_tasks_of_an_editor_underline_what_is_wrong(
+    cli: Cli, handed: Path, tiny_solution: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = handed / "exercises" / "scale.py"
+    file.write_text(tiny_solution.replace("return x * factor", "return x[99]"))
+    subprocess.run(["git", "init", "-q", handed], check=True)
+    monkeypatch.chdir(handed)
+    tasks = load(handed / ".vscode" / "tasks.json")["tasks"]
+    assert len(tasks) == 2
+    for task in tasks:
+        module, name, *arguments = task["args"]
+        assert (module, name) == ("-m", "grader")
+        said = cli(*(each.replace("${file}", str(file)) for each in arguments)).out
+        pattern = task["problemMatcher"]["pattern"]
+        (found,) = filter(None, (re.match(pattern["regexp"], line) for line in said.splitlines()))
+        assert found[pattern["file"]] == "exercises/scale.py"
+        assert "x[99]" in file.read_text().splitlines()[int(found[pattern["line"]]) - 1]
+        assert found[pattern["message"]].startswith("your code raised IndexError")
 
 
 # --- a push is checked ----------------------------------------------------------------------------

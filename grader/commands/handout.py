@@ -26,8 +26,13 @@ KINDS = ("practice", "required")
 NOTE = "This is feedback and worth nothing as a mark, because students can change what decides it."
 CI = {"github": ".github/workflows/grader.yml", "gitlab": ".gitlab-ci.yml"}
 REQUIREMENTS = "requirements.txt"
-TEMPLATES = {"README.md": "README.md.j2", REQUIREMENTS: "requirements.txt.j2"}
-IGNORED = ".gitignore"
+TEMPLATES = {
+    "README.md": "README.md.j2",
+    REQUIREMENTS: "requirements.txt.j2",
+    ".gitignore": "gitignore.j2",
+    ".devcontainer/devcontainer.json": "devcontainer.json.j2",
+    ".vscode/tasks.json": "tasks.json.j2",
+}
 MAX_WORKFLOW_BYTES = 1 << 20
 WHEELS = "attention_grader-*.whl"
 ADDRESS = re.compile(r"https://[^\s#]+\.whl#sha256=[0-9a-f]{64}")
@@ -141,8 +146,7 @@ def files_of(
     wheels = {} if address else {WHEEL_NAME: make_wheel()}
     digests = [hashlib.sha256(data).hexdigest() for data in wheels.values()]
     made_from = templates("handout_files")
-    wanted = {**TEMPLATES, IGNORED: "gitignore.j2"}
-    wanted |= {CI[host]: f"{host}-{kind}.yml.j2" for host, kind in kinds.items()}
+    wanted = TEMPLATES | {CI[host]: f"{host}-{kind}.yml.j2" for host, kind in kinds.items()}
     values = {
         "course": course,
         "grader": address or f"file:{WHEEL_NAME}#sha256={digests[0]}",
