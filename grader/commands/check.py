@@ -25,7 +25,7 @@ from grader.course.course import Course
 from grader.errors import RequestError
 from grader.files import put_file
 from grader.printing import behind_filter
-from grader.reports import FORMATS, render
+from grader.reports import FOR_JOBS, FORMATS, render
 from grader.reports.remarks import Checkout
 from grader.sandbox.confinement.limits import Isolation
 from grader.sandbox.host.source import cannot_confine
@@ -37,7 +37,7 @@ from grader.sandbox.host.starting import StartMethod, use_start_method
 @click.option(
     "--format",
     "form",
-    type=click.Choice(FORMATS),
+    type=click.Choice([*FORMATS, *FOR_JOBS]),
     default=FORMATS[0],
     show_default=True,
     help="How to print the report.",
@@ -161,8 +161,9 @@ def _refuse_unconfined(course: Course) -> None:
 def _parse_also(value: str) -> tuple[str, Path]:
     """Return the format and the file of an `--also`."""
     form, _, path = value.partition("=")
-    if form not in FORMATS or not path:
-        raise click.BadParameter(f"{value} is not FORMAT=FILE with one of: {', '.join(FORMATS)}")
+    forms = (*FORMATS, *FOR_JOBS)
+    if form not in forms or not path:
+        raise click.BadParameter(f"{value} is not FORMAT=FILE with one of: {', '.join(forms)}")
     return form, Path(path)
 
 

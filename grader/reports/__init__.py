@@ -17,10 +17,8 @@ from grader.reports.platforms.gitlab import to_code_quality
 from grader.reports.platforms.junit import to_junit
 from grader.reports.remarks import UNKNOWN, Checkout
 
-FORMATS = (
-    *("text", "json", "markdown", "html", "junit", "github", "outputs", "codequality"),
-    *("gradescope", "prairielearn"),
-)
+FORMATS = ("text", "json", "markdown", "html", "junit", "github", "gradescope", "prairielearn")
+FOR_JOBS = ("outputs", "codequality")  # what a job of CI takes beside a report
 
 
 def render(
@@ -29,7 +27,10 @@ def render(
     height: int | None = None,
     checkout: Checkout = UNKNOWN,
 ) -> str:
-    """Return the report in one of `FORMATS`; as text it has fewer than `height` lines, if given."""
+    """Return the report in one of `FORMATS` or `FOR_JOBS`.
+
+    As text it has fewer than `height` lines, if given.
+    """
     if form == "text":
         return text.render(report, height)
     if form == "json":
