@@ -8,11 +8,12 @@ CONSTRAINTS := constraints.txt
 USE := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 WITH_SITE := $(VENV)/.installed-site
+WITH_RELEASE := $(VENV)/.installed-release
 
 # A CPU build of torch is enough, and a tenth of the size, where one is offered.
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 
-.PHONY: help demo test test-all test-fast test-lowest lint bench bench-peers attacks mutants margins seeds build prove docs site deps-system clean
+.PHONY: help demo test test-all test-fast test-lowest lint bench bench-peers attacks mutants margins seeds build prove docs site release deps-system clean
 
 help:
 	@echo "make demo      grade the sample class of examples/class/ and show each verdict"
@@ -30,6 +31,7 @@ help:
 	@echo "make build     write exercises/ from reference/"
 	@echo "make docs      bring the verdicts, tables and screenshots of the pages up to date"
 	@echo "make site      the pages, the statements and a graded class as a site in build/site/"
+	@echo "make release   build, check and list what is published; says what is left for a person to do"
 	@echo "make prove     prove the course's content, and judge all programs of others and a sample of mutants"
 
 $(BIN)/python:
@@ -45,6 +47,10 @@ $(DEV): $(USE) pyproject.toml $(CONSTRAINTS)
 
 $(WITH_SITE): $(DEV) pyproject.toml $(CONSTRAINTS)
 	$(PIP_INSTALL) -e ".[site]"
+	@touch $@
+
+$(WITH_RELEASE): $(DEV) pyproject.toml $(CONSTRAINTS)
+	$(PIP_INSTALL) -e ".[release]"
 	@touch $@
 
 demo: $(USE)
@@ -135,6 +141,24 @@ docs: $(DEV)
 
 site: $(WITH_SITE)
 	$(BIN)/python docs/website.py
+
+# The files of a release in dist/, with their hashes and what they are built to run with.
+release: $(WITH_RELEASE)
+	rm -rf dist build/release && mkdir -p build/release
+	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/twine check --strict dist/*.whl dist/*.tar.gz
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(BIN)/python -c 'from grader.commands.own_wheel import pins; print(pins(), end="")' \
+	    >build/release/pins.txt
+	$(BIN)/cyclonedx-py requirements build/release/pins.txt --pyproject pyproject.toml \
+	    --output-reproducible --output-file dist/sbom.cdx.json
+	cd dist && sha256sum -- * >SHA256SUMS
+	@cat dist/SHA256SUMS
+	@echo
+	@echo "Left for a person to do:"
+	@echo "  1. In CHANGELOG.md, name the version and its date in place of Unreleased."
+	@echo "  2. Tag the commit, and attach everything in dist/ to the release."
+	@echo "  3. To publish it on an index: $(BIN)/twine upload dist/*.whl dist/*.tar.gz"
 
 # What tests ask of the system: to become an ordinary user, the kernel's own numbers, a browser.
 SYSTEM := util-linux linux-libc-dev chromium

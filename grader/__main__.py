@@ -13,7 +13,7 @@ import click
 
 from grader.commands import commands
 from grader.errors import GraderError
-from grader.printing import without_orders_in_jobs
+from grader.printing import behind_filter, without_orders_in_jobs
 from grader.report import without_controls
 from grader.stopping import stop_on_signals
 
@@ -77,10 +77,12 @@ def _run(arguments: list[str] | None) -> int:
         return int(code or 0)
     except GraderError as error:
         _print_error(error.message, error.remedy)
+        _show_in_job(error.message, error.remedy)
         return error.exit_code
     except click.UsageError as error:
         remedy = f"{error.ctx.command_path} --help" if error.ctx else "grader --help"
         _print_error(error.format_message(), remedy)
+        _show_in_job(error.format_message(), remedy)
         return 2
     except (click.Abort, KeyboardInterrupt):
         _print_error("stopped", "")
@@ -91,10 +93,10 @@ def _run(arguments: list[str] | None) -> int:
     except Exception as error:
         if os.environ.get("GRADER_DEBUG"):
             click.echo(without_controls(traceback.format_exc()), err=True)
-        _print_error(
-            f"the grader itself failed: {type(error).__name__}: {error}",
-            "GRADER_DEBUG=1 grader …   shows the traceback; please report it",
-        )
+        message = f"the grader itself failed: {type(error).__name__}: {error}"
+        remedy = "GRADER_DEBUG=1 grader …   shows the traceback; please report it"
+        _print_error(message, remedy)
+        _show_in_job(message, remedy)
         return 3
 
 
@@ -105,6 +107,21 @@ def _print_error(message: str, remedy: str) -> None:
         click.echo(click.style("grader: ", fg="red", bold=True) + message, err=True)
         if remedy:
             click.echo(f"  try: {remedy}", err=True)
+
+
+def _show_in_job(message: str, remedy: str) -> None:
+    """Show on the page of a job of GitHub why nothing was graded: few open its output."""
+    if not os.environ.get("GITHUB_ACTIONS"):
+        return
+    from grader.reports.pages import refusal  # noqa: PLC0415, slow
+    from grader.reports.platforms.github import to_error  # noqa: PLC0415
+
+    message, remedy = without_controls(message), without_controls(remedy)
+    with contextlib.suppress(OSError, ValueError):
+        click.echo(to_error(message, remedy), file=behind_filter(sys.stdout), nl=False)
+        if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+            with open(summary, "a", encoding="utf-8") as file:
+                file.write(refusal(message, remedy))
 
 
 if __name__ == "__main__":

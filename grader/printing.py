@@ -28,10 +28,15 @@ def without_orders(text: str) -> str:
     return _ANYWHERE.sub(lambda found: f"{found[0]} ", text)
 
 
+def in_job() -> bool:
+    """Return whether this is a job of a CI system."""
+    return any(map(os.environ.get, SYSTEMS))
+
+
 @contextlib.contextmanager
 def without_orders_in_jobs() -> Iterator[None]:
     """In a job of a CI system, filter what is printed until the block ends."""
-    if not any(map(os.environ.get, SYSTEMS)):
+    if not in_job():
         yield
         return
     before = sys.stdout, sys.stderr

@@ -138,8 +138,7 @@ def test_dependabot_keeps_the_actions_that_it_finds() -> None:
 
 
 def jobs_steps(workflow: Path) -> list[dict[str, Any]]:
-    (job,) = yaml.safe_load(workflow.read_text())["jobs"].values()
-    return list(job["steps"])
+    return list(yaml.safe_load(workflow.read_text())["jobs"]["check"]["steps"])
 
 
 def test_no_cache_is_used_where_a_student_could_fill_it(handed: Path, required: Path) -> None:
@@ -165,7 +164,9 @@ def test_reports_lie_outside_the_checkout_until_they_are_kept(handed: Path, requ
     workflows = [jobs_steps(folder / CI["github"]) for folder in (handed, required)]
     for steps in (action, *workflows):
         by_name = {step["name"]: step for step in steps if "name" in step}
-        assert by_name["Keep the report"]["with"]["path"] == "${{ runner.temp }}/report.html"
+        kept = by_name["Keep the report"]["with"]["path"].splitlines()
+        assert kept[0] == "${{ runner.temp }}/report.html"
+        assert all(path.startswith("${{ runner.temp }}/") for path in kept)
         assert "html=$RUNNER_TEMP/report.html" in by_name["Check"]["run"]
 
 
@@ -186,16 +187,16 @@ def test_the_required_workflow_runs_before_anything_of_a_students_is_there(
     assert workflow[True] == "pull_request_target"  # `on`, as YAML reads it
     assert workflow["permissions"] == {"contents": "read"}
     steps = jobs_steps(required / CI["github"])
-    kinds = [step.get("name") or step["uses"].partition("@")[0] for step in steps]
-    assert kinds.index("Install") < kinds.index("actions/checkout")
-    (checkout,) = [step["with"] for step in steps if "checkout" in step.get("uses", "")]
-    assert checkout["path"] == "handed-in"
-    assert checkout["persist-credentials"] is False
+    checkouts = [step["with"] for step in steps if "checkout" in step.get("uses", "")]
+    kinds = [step.get("name") or step["with"].get("path") for step in steps]
+    assert kinds[1:4] == ["handed-out", "Install", "handed-in"]
+    assert "ref" not in checkouts[0]  # the branch that has the workflow
+    assert not any(checkout["persist-credentials"] for checkout in checkouts)
     pins = workflow["env"]["PINS"]
     assert f"torch=={version('torch').partition('+')[0]}" in pins
     for needed in ("cryptography", "msgspec", "pytest"):
         assert f"{needed}=={version(needed)}; python_version" in pins
-    assert "bundle" in workflow["env"]["GRADER"]
+    assert "attention-grader[bundle]" in steps[2]["run"]
 
 
 def test_practice_says_that_it_is_worth_nothing_as_a_mark(handed: Path) -> None:
@@ -235,6 +236,12 @@ def run_step(
     )
 
 
+def runner_files(folder: Path) -> dict[str, str]:
+    """What the runner gives a step to write to."""
+    names = ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")
+    return {"RUNNER_TEMP": str(folder), **{name: str(folder / name) for name in names}}
+
+
 def test_no_input_is_pasted_into_a_script() -> None:
     for step in steps_of(ACTION).values():
         assert "${{" not in step.get("run", "")
@@ -252,9 +259,12 @@ def test_the_action_checks_and_keeps_to_what_github_shows(
     done = run_step(
         *(steps_of(ACTION)["Check"], handed),
         GITHUB_STEP_SUMMARY=str(summary),
+        GITHUB_OUTPUT=str(tmp_path / "outputs.txt"),
         RUNNER_TEMP=str(tmp_path),
     )
     assert done.returncode == code, done.stderr
+    outputs = (tmp_path / "outputs.txt").read_text().splitlines()
+    assert f"passed={'true' if code == 0 else 'false'}" in outputs
     lines = done.stdout.splitlines()
     end = lines.index(f"::{lines[0].removeprefix('::stop-commands::')}::")
     orders = [line for line in lines[end + 1 :] if line.startswith("::")]
@@ -269,11 +279,34 @@ def test_the_action_takes_names_and_further_arguments(
 ) -> None:
     (handed / "exercises" / "scale.py").write_text(tiny_solution)
     step = steps_of(ACTION)["Check"]
-    assert step["env"].keys() == {"EXERCISES", "COURSE", "BUNDLE", "ARGUMENTS", KEY_VARIABLE}
+    given = {"EXERCISES", "COURSE", "BUNDLE", "ARGUMENTS", "ALLOW_UNTOUCHED", KEY_VARIABLE}
+    assert step["env"].keys() == given
     step["env"] |= {"EXERCISES": "scale exercises", "ARGUMENTS": "--seed 41"}
-    summary = str(tmp_path / "summary.md")
-    done = run_step(step, handed, GITHUB_STEP_SUMMARY=summary, RUNNER_TEMP=str(tmp_path))
+    done = run_step(step, handed, **runner_files(tmp_path))
     assert "repeat with --seed 41" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("allowed", "code"), [("true", 0), ("false", 1)])
+def test_the_action_lets_a_course_choose_what_an_untouched_template_is(
+    allowed: str, code: int, handed: Path, tmp_path: Path
+) -> None:
+    step = steps_of(ACTION)["Check"]
+    step["env"]["ALLOW_UNTOUCHED"] = allowed
+    done = run_step(step, handed, **runner_files(tmp_path))
+    assert done.returncode == code, done.stderr
+    assert "::notice title=Not started::" in done.stdout
+
+
+def test_no_two_jobs_of_a_run_name_their_report_alike() -> None:
+    action = yaml.safe_load(ACTION.read_text())
+    name = steps_of(ACTION)["Keep the report"]["with"]["name"]
+    for part in ("inputs.artifact", "github.job", "strategy.job-index"):
+        assert part in name
+    ids = {step.get("id") for step in action["runs"]["steps"]}
+    for output in action["outputs"].values():
+        (step,) = re.findall(r"steps\.(\w+)\.outputs", output["value"])
+        assert step in ids
 
 
 @pytest.mark.slow
@@ -283,8 +316,7 @@ def test_the_action_grades_with_a_bundle(
     (handed / "exercises" / "scale.py").write_text(tiny_solution)
     step = steps_of(ACTION)["Check"]
     step["env"] |= {"BUNDLE": str(bundle), KEY_VARIABLE: key}
-    summary = str(tmp_path / "summary.md")
-    done = run_step(step, handed, GITHUB_STEP_SUMMARY=summary, RUNNER_TEMP=str(tmp_path))
+    done = run_step(step, handed, **runner_files(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "public checks" not in done.stdout
 
@@ -330,9 +362,48 @@ def test_the_required_workflow_grades_what_was_handed_in_with_the_bundle(
     assert "public checks" not in done.stdout
     (remark,) = [line for line in done.stdout.splitlines() if line.startswith("::error ")]
     assert "file=exercises/scale.py" in remark
+    assert "4 of 8" in (temporary / "summary.md").read_text()
     for path in temporary.iterdir():
         assert key not in path.read_text()
     assert (temporary / "report.html").read_text().startswith("<!doctype html>")
+
+
+GH = """#!/bin/sh
+# Stands in for GitHub's command: a pull request with the comments in comments.txt.
+echo "$@" >>calls.txt
+case "$*" in
+"run download"*) mkdir report && cp long.md report/summary.md ;;
+*--paginate*) cat comments.txt ;;
+esac
+"""
+
+
+def test_one_comment_on_a_pull_request_is_updated_in_place(required: Path, tmp_path: Path) -> None:
+    """By a job with a token of its own, which installs, checks out and imports nothing."""
+    job = yaml.safe_load((required / CI["github"]).read_text())["jobs"]["comment"]
+    assert job["permissions"] == {"actions": "read", "pull-requests": "write"}
+    assert "vars.GRADER_COMMENT == 'yes'" in job["if"]
+    (step,) = job["steps"]
+    assert "python" not in step["run"]
+    gh = tmp_path / "gh"
+    gh.write_text(GH)
+    gh.chmod(0o755)
+    (tmp_path / "long.md").write_text("x" * 100_000)
+    place = {"GITHUB_RUN_ID": "5", "RUNNER_TEMP": str(tmp_path), "PATH": str(tmp_path)}
+    place |= {"REPOSITORY": "school/homework", "NUMBER": "3"}
+    for known, wanted in (
+        ("", "POST repos/school/homework/issues/3/comments"),
+        ("17\n", "PATCH repos/school/homework/issues/comments/17"),
+    ):
+        (tmp_path / "comments.txt").write_text(known)
+        (tmp_path / "calls.txt").unlink(missing_ok=True)
+        shutil.rmtree(tmp_path / "report", ignore_errors=True)
+        done = run_step({"run": step["run"]}, tmp_path, **place)
+        assert done.returncode == 0, done.stderr
+        assert wanted in (tmp_path / "calls.txt").read_text().splitlines()[-1]
+        body = (tmp_path / "comment.md").read_text()
+        assert body.startswith("<!-- attention-grader -->\nx")
+        assert len(body) < 65536  # which GitHub takes
 
 
 def test_the_page_gives_the_action_what_it_takes() -> None:
@@ -378,7 +449,7 @@ def test_the_job_for_gitlab_keeps_what_it_has_written_itself(
         (handed / "grader-report" / "junit.xml").symlink_to("/proc/self/environ")
     assert run_gitlab_job(handed).returncode == 1
     artifacts = gitlab_job(handed)["artifacts"]
-    kept = [*artifacts["paths"], artifacts["reports"]["junit"]]
+    kept = [*artifacts["paths"], *artifacts["reports"].values()]
     for path in (handed / name for name in kept):
         assert path.is_file()
         assert not path.is_symlink()
@@ -424,6 +495,17 @@ def test_our_workflow_names_only_what_is_there() -> None:
         assert set(line.split()) <= set(targets)
     for program in re.findall(r"python (tests/\S+)", text):
         assert (ROOT / program).is_file()
+
+
+def test_a_release_is_checked_before_it_is_hashed_and_says_what_is_left() -> None:
+    command = ["make", "--dry-run", "--no-print-directory", "release"]
+    plan = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    steps = ("hatchling build", "twine check --strict", "check-wheel-contents", "cyclonedx-py")
+    places = [plan.index(step) for step in (*steps, "sha256sum", "Left for a person to do")]
+    assert places == sorted(places)
+    assert "twine upload" in plan.splitlines()[-1]
+    assert "@echo" not in plan.splitlines()[-1]  # it is said, not done
+    assert plan.splitlines()[-1].startswith("echo ")
 
 
 # --- the page -------------------------------------------------------------------------------------

@@ -52,6 +52,27 @@ def test_a_variable_names_the_list(cli: Cli, listed: Path, monkeypatch: pytest.M
     assert "zoom" in cli().out
 
 
+def test_files_of_another_list_are_one_note(cli: Cli, listed: Path) -> None:
+    said = cli("check", listed / "exercises", "--course", listed).out
+    assert "zoom.py is of the list `all` and left out: --course-list all" in said
+    assert "is not an exercise file" not in said
+
+
+def test_a_copy_of_the_core_says_how_to_get_the_other_exercises(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli("init", tmp_path / "mine").code == 0
+    monkeypatch.chdir(tmp_path / "mine")
+    for target in ("tiny_gpt", "exercises/tiny_gpt.py"):
+        said = cli("check", target)
+        assert said.code == 2
+        assert "this copy has the list `core`, which is without `tiny_gpt`" in said.err
+        (command,) = re.findall("try: grader (.*)", said.err)
+    assert cli(*command.split()).code == 0
+    assert (tmp_path / "mine" / "exercises" / "tiny_gpt.py").is_file()
+    assert "tiny_gpt" in cli("status").out
+
+
 def test_an_exercise_of_another_list_is_named_with_its_list(cli: Cli, listed: Path) -> None:
     for command in (("hint", "zoom"), ("check", "zoom"), ("check", listed / "exercises/zoom.py")):
         said = cli(*command, "--course", listed)

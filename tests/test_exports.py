@@ -306,7 +306,7 @@ def test_prairielearn_gets_the_mark_as_a_share_from_0_to_1(mark: Mark, share: fl
 
 
 def test_prairielearn_is_told_what_cannot_be_loaded_and_takes_no_attempt_for_it() -> None:
-    broken = outcome("test_a", "failed", kind="SyntaxError", message="'(' was never closed")
+    broken = outcome("test_a", "failed", loading=True, message="'(' was never closed")
     missing = exercise("heads", worth=3, advice="there is no heads.py")
     assert prairielearn.to_results(report(exercise("scale", broken, broken), missing)) == {
         "gradable": False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -12,10 +13,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from autograding import fits, load
 from commandline import Cli
 
-from grader import __version__
 from grader.commands.bringing import LIST
+from grader.commands.own_wheel import WHEEL_NAME
 from grader.course.course import Course
 
 pytestmark = pytest.mark.in_turn
@@ -202,9 +204,11 @@ def test_a_handout_holds_what_students_need_and_no_answer(handed: Path) -> None:
     assert names == {
         *("README.md", "requirements.txt", ".gitignore", LIST, ".github/workflows/grader.yml"),
         *("exercises/README.md", "exercises/course.json", "exercises/scale.py"),
-        *("exercises/path.svg", "exercises/tests/test_scale.py"),
+        *("exercises/path.svg", "exercises/tests/test_scale.py", WHEEL_NAME),
+        *(".devcontainer/devcontainer.json", ".vscode/tasks.json"),
     }
-    text = "\n".join(path.read_text() for path in handed.rglob("*") if path.is_file())
+    files = [path for path in handed.rglob("*") if path.is_file() and path.name != WHEEL_NAME]
+    text = "\n".join(path.read_text() for path in files)
     assert "return x * factor" not in text
     for system in ("Linux", "macOS", "Windows", "Colab"):
         assert f"**{system}" in text or f"**Google {system}" in text
@@ -272,6 +276,47 @@ def test_line_ends_that_git_rewrites_are_no_change(cli: Cli, handed: Path, tiny_
     assert "up to date" in cli("handout", handed, "--course", tiny_copy, "--update").out
 
 
+# --- in an editor ---------------------------------------------------------------------------------
+
+DEVCONTAINER = {  # the part of the specification that we use: https://containers.dev
+    "name": str,
+    "image": str,
+    "containerEnv": dict,
+    "postCreateCommand": str,
+    "customizations": dict,
+}
+
+
+def test_a_container_for_development_fits_its_specification(handed: Path) -> None:
+    for root in (handed, ROOT):
+        told = load(root / ".devcontainer" / "devcontainer.json")
+        fits(told, DEVCONTAINER)
+        fits(told["customizations"]["vscode"], {"extensions": list, "settings": dict})
+    assert load(handed / ".devcontainer" / "devcontainer.json")["postCreateCommand"] == (
+        "python -m pip install -r requirements.txt"
+    )
+
+
+def test_the_tasks_of_an_editor_underline_what_is_wrong(
+    cli: Cli, handed: Path, tiny_solution: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = handed / "exercises" / "scale.py"
+    file.write_text(tiny_solution.replace("return x * factor", "return x[99]"))
+    subprocess.run(["git", "init", "-q", handed], check=True)
+    monkeypatch.chdir(handed)
+    tasks = load(handed / ".vscode" / "tasks.json")["tasks"]
+    assert len(tasks) == 2
+    for task in tasks:
+        module, name, *arguments = task["args"]
+        assert (module, name) == ("-m", "grader")
+        said = cli(*(each.replace("${file}", str(file)) for each in arguments)).out
+        pattern = task["problemMatcher"]["pattern"]
+        (found,) = filter(None, (re.match(pattern["regexp"], line) for line in said.splitlines()))
+        assert found[pattern["file"]] == "exercises/scale.py"
+        assert "x[99]" in file.read_text().splitlines()[int(found[pattern["line"]]) - 1]
+        assert found[pattern["message"]].startswith("your code raised IndexError")
+
+
 # --- a push is checked ----------------------------------------------------------------------------
 
 
@@ -282,7 +327,7 @@ def test_the_steps_of_the_workflow_run(handed: Path, tiny_solution: str, tmp_pat
     assert workflow["permissions"] == {"contents": "read"}
     install = 'python -P -m pip install --no-cache-dir "$GRADER" "$TORCH"'
     assert steps["Install"]["run"] == install
-    assert workflow["env"]["GRADER"] == f"attention-grader=={__version__}"
+    assert workflow["env"]["GRADER"] in (handed / "requirements.txt").read_text().splitlines()
     wrong = tiny_solution.replace("return x * factor", "return x + factor")
     (handed / "exercises" / "scale.py").write_text(wrong)
     summary = tmp_path / "summary.md"
@@ -301,10 +346,84 @@ def test_the_steps_of_the_workflow_run(handed: Path, tiny_solution: str, tmp_pat
     assert run.returncode == 1, run.stderr
     (remark,) = [line for line in run.stdout.splitlines() if line.startswith("::error ")]
     assert remark.startswith(
-        "::error file=exercises/scale.py,line=1,title=Scale%3A 0 of 8 points::"
+        "::error file=exercises/scale.py,line=7,title=Scale%3A 0 of 8 points::"
     )
     assert "0 / 8" in summary.read_text()
     assert (tmp_path / "report.html").is_file()
+
+
+# --- what students install ------------------------------------------------------------------------
+
+
+def install(handed: Path, site: Path) -> subprocess.CompletedProcess[str]:
+    """Install what the hand-out's requirements say of the grader, without a network."""
+    lines = (handed / "requirements.txt").read_text().splitlines()
+    (grader,) = [line for line in lines if "whl#" in line]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
+    return subprocess.run(
+        [*pip, "--target", str(site), grader],
+        cwd=handed,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_a_student_installs_the_grader_that_was_handed_out(
+    handed: Path, tiny_solution: str, tmp_path: Path
+) -> None:
+    done = install(handed, tmp_path / "site")
+    assert done.returncode == 0, done.stderr
+    (handed / "exercises" / "scale.py").write_text(tiny_solution)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "PYTHONSAFEPATH": "1"}
+    check = [sys.executable, "-m", "grader", "check", "scale"]
+    said = subprocess.run(
+        check, cwd=handed, env=environment, capture_output=True, text=True, check=False
+    )
+    assert said.returncode == 0, said.stderr
+    assert "8 / 8" in said.stdout
+
+
+@pytest.mark.slow
+def test_another_grader_than_the_one_handed_out_is_not_installed(
+    handed: Path, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(handed / WHEEL_NAME, "a") as wheel:
+        wheel.writestr("grader/more.py", "")
+    done = install(handed, tmp_path / "site")
+    assert done.returncode != 0
+    assert "DO NOT MATCH THE HASHES" in done.stderr
+    assert not (tmp_path / "site" / "grader").exists()
+
+
+def test_a_teacher_may_say_where_the_grader_is(cli: Cli, tiny_copy: Path, tmp_path: Path) -> None:
+    cli("build", "--course", tiny_copy)
+    address = f"https://school.example/{WHEEL_NAME}#sha256={'0a' * 32}"
+    folder = tmp_path / "homework"
+    handout = ("handout", folder, "--course", tiny_copy)
+    said = cli(*handout, "--grader", address.partition("#")[0])
+    assert (said.code, "sha256" in said.err) == (2, True)
+    assert cli(*handout, "--grader", address, "--ci", "practice").code == 0
+    for _ in range(2):
+        for file in ("requirements.txt", KINDS["github"]):
+            assert address in (folder / file).read_text()
+        assert not list(folder.glob("*.whl"))
+        assert cli(*handout, "--update").code == 0  # which keeps it
+
+
+def test_the_grader_of_an_earlier_version_is_named_for_deletion(
+    cli: Cli, handed: Path, tiny_copy: Path
+) -> None:
+    (handed / "attention_grader-0.1.0-py3-none-any.whl").write_bytes(b"")
+    said = cli("handout", handed, "--course", tiny_copy, "--update").out
+    assert "attention_grader-0.1.0-py3-none-any.whl: it is another version" in said
+
+
+def test_students_install_torch_without_cuda_by_default(handed: Path) -> None:
+    lines = (handed / "requirements.txt").read_text().splitlines()
+    assert "--extra-index-url https://download.pytorch.org/whl/cpu" in lines
+    assert any("If you have a GPU" in line for line in lines)
 
 
 KINDS = {"github": ".github/workflows/grader.yml", "gitlab": ".gitlab-ci.yml"}

@@ -122,6 +122,35 @@ def test_the_entrypoint_writes_what_prairielearn_reads(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("code", ["while True:\n    pass\n", "limits = 1 / 0\n"])
+def test_code_that_ends_no_loading_costs_no_attempt(
+    code: str, cli: Cli, job: Path, tiny_solution: str
+) -> None:
+    course = job / SHARED / "course" / "reference" / "scale" / "exercise.toml"
+    course.write_text(course.read_text().replace("call_seconds = 60", "call_seconds = 1"))
+    (job / "results").mkdir()
+    for text, gradable in ((f"{code}{tiny_solution}", False), (tiny_solution, True)):
+        hand_in(job / "student", right(text))
+        assert cli("autograder", "grade", "prairielearn", job).code == 0
+        results = load(job / "results" / "results.json")
+        fits_prairielearn(results)
+        assert results["gradable"] == gradable
+
+
+@pytest.mark.slow
+def test_a_loop_that_does_not_end_in_a_call_is_wrong_and_gradable(
+    cli: Cli, job: Path, tiny_solution: str
+) -> None:
+    course = job / SHARED / "course" / "reference" / "scale" / "exercise.toml"
+    course.write_text(course.read_text().replace("call_seconds = 60", "call_seconds = 1"))
+    looping = tiny_solution.replace("return x * factor", "while True:\n        pass")
+    hand_in(job / "student", right(looping))
+    (job / "results").mkdir()
+    assert cli("autograder", "grade", "prairielearn", job).code == 0
+    assert load(job / "results" / "results.json")["gradable"]
+
+
+@pytest.mark.slow
 def test_if_the_grader_fails_no_attempt_is_lost(job: Path, tmp_path: Path) -> None:
     (job / "tests").unlink()
     done = started(["bash", str(job / SHARED / "grade.sh")], tmp_path, GRADE_ROOT=str(job))

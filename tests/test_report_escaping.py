@@ -237,6 +237,13 @@ def test_plain_words_stay_plain_in_markdown() -> None:
     )
 
 
+def test_a_call_in_a_sentence_is_a_whole_span_of_code_in_markdown() -> None:
+    said = "The outputs, after torch.manual_seed(123). Or (as in torch.nn)."
+    page = shown("markdown", report(outcome(message=said)))
+    assert "after `torch.manual_seed(123)`." in page
+    assert "`torch.nn`\\)." in page
+
+
 def test_markdown_keeps_a_students_text_from_becoming_markup() -> None:
     fence = "```\n<b>out</b>\n````"
     page = shown("markdown", report(outcome(message=NASTY, printed=fence, sentence=NASTY)))

@@ -11,7 +11,8 @@ from made_reports import DIAGNOSIS, EXCERPT, NOW, STEP, diagnosed, outcome, repo
 from grader.course.policy import Policy
 from grader.course.visibility import HIDDEN_SENTENCE, LATER, SKIPPED_UNTIL, for_student
 from grader.report import HeadView, LossCurve, Reached
-from grader.reports import FORMATS
+from grader.reports import FORMATS, render
+from grader.reports.remarks import Checkout, Place
 
 # --- hidden tests ---------------------------------------------------------------------------------
 
@@ -28,6 +29,15 @@ def test_a_test_that_is_never_visible_is_in_no_view(form: str) -> None:
     page = shown(form, for_student(report(secret), Policy(), NOW))
     assert "SECRET" not in page
     assert HIDDEN_SENTENCE in page.replace("\\", "")
+
+
+def test_a_remark_beside_the_code_tells_nothing_of_a_hidden_test() -> None:
+    hidden = diagnosed(outcome(visible="never", sentence="SECRET", message="SECRET"))
+    checkout = Checkout(lambda result, test: Place("scale.py", 1))
+    page = render(for_student(hidden, Policy(), NOW), "codequality", checkout=checkout)
+    assert HIDDEN_SENTENCE in page
+    assert "SECRET" not in page
+    assert DIAGNOSIS.says not in page
 
 
 def test_a_test_skipped_for_a_hidden_one_does_not_reveal_its_sentence() -> None:

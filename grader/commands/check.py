@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 
 from grader.commands import work
+from grader.commands.checkout import PlacesInCheckout
 from grader.commands.options import (
     ANY_COURSE,
     FILE,
@@ -23,7 +25,8 @@ from grader.course.course import Course
 from grader.errors import RequestError
 from grader.files import put_file
 from grader.printing import behind_filter
-from grader.reports import FORMATS, render
+from grader.reports import FOR_JOBS, FORMATS, render
+from grader.reports.remarks import Checkout
 from grader.sandbox.confinement.limits import Isolation
 from grader.sandbox.host.source import cannot_confine
 from grader.sandbox.host.starting import StartMethod, use_start_method
@@ -34,7 +37,7 @@ from grader.sandbox.host.starting import StartMethod, use_start_method
 @click.option(
     "--format",
     "form",
-    type=click.Choice(FORMATS),
+    type=click.Choice([*FORMATS, *FOR_JOBS]),
     default=FORMATS[0],
     show_default=True,
     help="How to print the report.",
@@ -53,6 +56,9 @@ from grader.sandbox.host.starting import StartMethod, use_start_method
     callback=lambda context, option, values: [_parse_also(value) for value in values],
     help="Write the report to FILE in another format, too; may be given several times.",
 )
+@click.option(
+    "--allow-untouched", is_flag=True, help="Exit with 0 as long as no exercise was begun."
+)
 @click.option("--all", "everything", is_flag=True, help="Show more than one screen.")
 @click.option("--watch", is_flag=True, help="Keep running, and grade again whatever is saved.")
 @click.option(
@@ -69,6 +75,7 @@ def check(
     form: str,
     output: Path | None,
     also: Sequence[tuple[str, Path]],
+    allow_untouched: bool,
     everything: bool,
     watch: bool,
     manual: bool,
@@ -108,16 +115,38 @@ def check(
             if path.absolute() in graded:
                 raise RequestError(f"{path} is what is being graded", "-o another-file")
         with progress_bar(len(request.names)) as on_exercise:
-            report = work.check(request, source, seed, on_exercise)
+            timed = _Timed(on_exercise)
+            report = work.check(request, source, seed, timed)
     height = None if everything or output else terminal_height()
     here = [Path.cwd(), *(path if path.is_dir() else path.parent for path in request.paths)]
-    _deliver(render(report, form, height), form, output, here)
+    places = PlacesInCheckout(request.course, request.submission)
+    checkout = Checkout(places, timed.seconds())
+    _deliver(render(report, form, height, checkout), form, output, here)
     for other, path in also:
-        _deliver(render(report, other), other, path, here)
+        _deliver(render(report, other, checkout=checkout), other, path, here)
     if form == "text" and report.passed and sys.stdout.isatty():
         following = work.next_exercise(course, work.own_work(course))
         click.echo(f"  next: grader check {following}" if following else "  All done.")
-    return exit_code(report)
+    return 0 if allow_untouched and report.state == "not started" else exit_code(report)
+
+
+class _Timed:
+    """Hears of each exercise before it is graded, tells another, and measures how long it takes."""
+
+    def __init__(self, on_exercise: Callable[..., None]) -> None:
+        self._tell = on_exercise
+        self._begun: dict[str, float] = {}
+
+    def __call__(self, name: str, note: str = "") -> None:
+        self._begun.setdefault(name, time.monotonic())
+        self._tell(name, note)
+
+    def seconds(self) -> dict[str, float]:
+        """Return the seconds of each exercise, when the last one has just been graded."""
+        ends = [*self._begun.values(), time.monotonic()][1:]
+        return {
+            name: end - begun for (name, begun), end in zip(self._begun.items(), ends, strict=True)
+        }
 
 
 def _refuse_unconfined(course: Course) -> None:
@@ -132,8 +161,9 @@ def _refuse_unconfined(course: Course) -> None:
 def _parse_also(value: str) -> tuple[str, Path]:
     """Return the format and the file of an `--also`."""
     form, _, path = value.partition("=")
-    if form not in FORMATS or not path:
-        raise click.BadParameter(f"{value} is not FORMAT=FILE with one of: {', '.join(FORMATS)}")
+    forms = (*FORMATS, *FOR_JOBS)
+    if form not in forms or not path:
+        raise click.BadParameter(f"{value} is not FORMAT=FILE with one of: {', '.join(forms)}")
     return form, Path(path)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import sys
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -10,11 +12,10 @@ from pathlib import Path
 
 import click
 
-from grader import __version__
 from grader.commands.bringing import LIST, bring, templates
 from grader.commands.build import refuse_stale
 from grader.commands.options import COURSE, PATH, short_path
-from grader.commands.own_wheel import pins
+from grader.commands.own_wheel import WHEEL_NAME, make_wheel, pins
 from grader.commands.students_files import WITH_NOTEBOOKS, students_files
 from grader.commands.trusted_courses import files_among, trust_contents
 from grader.course.course import NOTEBOOKS, Course
@@ -24,9 +25,17 @@ from grader.files import read_bounded
 KINDS = ("practice", "required")
 NOTE = "This is feedback and worth nothing as a mark, because students can change what decides it."
 CI = {"github": ".github/workflows/grader.yml", "gitlab": ".gitlab-ci.yml"}
-TEMPLATES = {"README.md": "README.md.j2", "requirements.txt": "requirements.txt.j2"}
-IGNORED = ".gitignore"
+REQUIREMENTS = "requirements.txt"
+TEMPLATES = {
+    "README.md": "README.md.j2",
+    REQUIREMENTS: "requirements.txt.j2",
+    ".gitignore": "gitignore.j2",
+    ".devcontainer/devcontainer.json": "devcontainer.json.j2",
+    ".vscode/tasks.json": "tasks.json.j2",
+}
 MAX_WORKFLOW_BYTES = 1 << 20
+WHEELS = "attention_grader-*.whl"
+ADDRESS = re.compile(r"https://[^\s#]+\.whl#sha256=[0-9a-f]{64}")
 
 
 @click.command()
@@ -41,6 +50,13 @@ MAX_WORKFLOW_BYTES = 1 << 20
 @click.option(
     "--host", type=click.Choice(list(CI)), help="With --ci: whose workflow.  [default: github]"
 )
+@click.option(
+    "--grader",
+    "address",
+    metavar="URL#sha256=HASH",
+    callback=lambda context, option, value: _hashed(value),
+    help="Where the grader is installed from, as a wheel. Default: the repository holds this one.",
+)
 @click.option("--update", is_flag=True, help="Bring a folder up to date that was written before.")
 @WITH_NOTEBOOKS
 @COURSE
@@ -48,6 +64,7 @@ def handout(
     folder: Path,
     ci: str | None,
     host: str | None,
+    address: str,
     update: bool,
     notebooks: bool,
     course: Course,
@@ -80,8 +97,11 @@ def handout(
         raise RequestError("--host says whose workflow --ci writes", f"--ci practice --host {host}")
     kinds = {name: kind for name, kind in workflows.items() if kind is not None}
     notebooks = notebooks or (update and (folder / "exercises" / NOTEBOOKS).is_dir())
-    files = files_of(course, kinds, notebooks=notebooks)
+    address = address or (_address_in(folder / REQUIREMENTS) if update else "")
+    files = files_of(course, kinds, address, notebooks=notebooks)
     bring(files, folder).echo(folder)
+    for old in sorted({*folder.glob(WHEELS)} - {folder / name for name in files}):
+        click.echo(f"delete {short_path(old)}: it is another version of the grader")
     trust_contents(files_among(files), "handout")
     for name in (name for name, kind in kinds.items() if kind == "required" and not update):
         click.echo(f"\n{CI[name]} is for a place where students cannot change it: see docs/ci.md")
@@ -98,19 +118,39 @@ def _kind_of(workflow: Path) -> str | None:
     return next((kind for kind in KINDS if f"handout --ci {kind}" in text), KINDS[0])
 
 
+def _hashed(address: str | None) -> str:
+    """Return the address of a wheel with its hash; raises `click.BadParameter` for another."""
+    if address and not ADDRESS.fullmatch(address):
+        raise click.BadParameter(
+            f"{address} is not https://….whl#sha256= and 64 hexadecimal digits"
+        )
+    return address or ""
+
+
+def _address_in(requirements: Path) -> str:
+    """Return the address that students install the grader from; empty if it is in the folder."""
+    if not requirements.is_file():
+        return ""
+    text = read_bounded(requirements, MAX_WORKFLOW_BYTES).decode("utf-8", "replace")
+    return next(filter(ADDRESS.fullmatch, text.splitlines()), "")
+
+
 def files_of(
-    course: Course, kinds: Mapping[str, str], *, notebooks: bool = False
+    course: Course, kinds: Mapping[str, str], address: str = "", *, notebooks: bool = False
 ) -> dict[str, bytes]:
     """Return all files of the students' repository, by their paths in it.
 
-    `kinds` says for each host which workflow it gets.
+    `kinds` says for each host which workflow it gets. The grader is installed from an `address`, or
+    else from its wheel in the repository: an index could have anybody's package under its name.
     """
+    wheels = {} if address else {WHEEL_NAME: make_wheel()}
+    digests = [hashlib.sha256(data).hexdigest() for data in wheels.values()]
     made_from = templates("handout_files")
-    wanted = {**TEMPLATES, IGNORED: "gitignore.j2"}
-    wanted |= {CI[host]: f"{host}-{kind}.yml.j2" for host, kind in kinds.items()}
+    wanted = TEMPLATES | {CI[host]: f"{host}-{kind}.yml.j2" for host, kind in kinds.items()}
     values = {
         "course": course,
-        "grader": __version__,
+        "grader": address or f"file:{WHEEL_NAME}#sha256={digests[0]}",
+        "wheel": WHEEL_NAME if wheels else "",
         "torch": version("torch").partition("+")[0],
         "first": course.names[0],
         "kinds": sorted(set(kinds.values())),
@@ -122,4 +162,5 @@ def files_of(
     return {
         **students_files(course, notebooks=notebooks),
         **{place: text.encode() for place, text in made.items()},
+        **wheels,
     }

@@ -14,7 +14,7 @@ from grader.reports.pages import path_picture
 PATH = "path.svg"  # the picture of what builds on what
 WHOLE = "course"  # the name of the notebook with all exercises
 SETUP = """\
-# Where the grader is not installed yet, as on Colab:  %pip install -q attention-grader
+# On Colab, first install the grader: the README of your teachers' repository says how.
 %load_ext grader"""
 HOW = """\
 Fill in the cell below and run it: `%%check` grades it at once. `!grader hint {name}` shows a hint,

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from grader.commands.memory import LastCheck, Memory
+from grader.commands.options import short_path
 from grader.commands.trusted_courses import files_of, first_note_on, memory_folder, remember_note_on
-from grader.course.course import Course, find_course, has_course
+from grader.course.course import (
+    PUBLIC_COURSE,
+    Course,
+    find_course,
+    has_course,
+    load_public,
+    packaged_course,
+)
+from grader.course.policy import CourseList
 from grader.course.stubs import is_untouched, make_stub
 from grader.course.visibility import for_student
-from grader.errors import RequestError
+from grader.errors import CourseError, RequestError
 from grader.grading.confined_grader import ConfinedGrader, why_not_here
 from grader.grading.seeds import fresh_seed
 from grader.grading.session import with_grader
@@ -39,6 +48,7 @@ if TYPE_CHECKING:
     AnyGrader = Grader | ConfinedGrader
 
 T = TypeVar("T")
+NO_EXERCISE = "is not an exercise file"  # in the note on a file that was left out
 IMPORTED = "These tests were imported. They run confined until `grader trust` has shown them."
 
 
@@ -69,7 +79,7 @@ def parse_targets(
     Without targets, take all exercises; only the next one that does not pass, if `following`.
     """
     for target in targets:
-        course.refuse_of_other_list(Path(target).stem)
+        _refuse_of_other_list(Path(target).stem, course)
     names = [Path(t).stem for t in targets if _means_exercise(t, course)]
     paths = [Path(t) for t in targets if not _means_exercise(t, course)]
     if not paths:
@@ -89,6 +99,24 @@ def parse_targets(
     return CheckRequest(course, submission, chosen, tuple(paths))
 
 
+def _refuse_of_other_list(name: str, course: Course) -> None:
+    """Raise `RequestError` if another list has an exercise: of this course, or of what it is of.
+
+    A copy of one list of the course that came with the grader does not know the others.
+    """
+    course.refuse_of_other_list(name)
+    if course.chosen and not course.lists and name not in course.names:
+        known: Mapping[str, CourseList] = {}
+        with contextlib.suppress(RequestError):  # a grader may come without exercises
+            known = packaged_course().lists
+        for other, listed in known.items():
+            if {name, *course.names} <= {*listed.exercises}:
+                problem = f"this copy has the list `{course.chosen}`, which is without `{name}`"
+                where = course.root.absolute()
+                folder = f" {short_path(where)}" if where != Path.cwd() else " ."
+                raise RequestError(problem, f"grader init{folder} --course-list {other}")
+
+
 def _required_beside(
     paths: Sequence[Path], submission: Submission, course: Course
 ) -> Iterator[Path]:
@@ -106,8 +134,13 @@ def own_files(paths: Sequence[Path], course: Course) -> Submission:
     Nobody reviews it. And a copy of an exercise that lies elsewhere than the course's is named,
     because the other one may be meant.
     """
-    found = discover(paths, course)
+    try:
+        found = discover(paths, course)
+    except RequestError:
+        _refuse_other_course(paths, course)
+        raise
     notes = [note.removesuffix(NEEDS_REVIEW) for note in found.notes]
+    notes = [*_without_other_lists(notes, course)]
     for path in paths:
         if has_course(path) and path.resolve() != course.root.resolve():
             notes.append(f"the course in {course.root} grades this, not the one in {path}")
@@ -118,6 +151,33 @@ def own_files(paths: Sequence[Path], course: Course) -> Submission:
             if usual.is_file() and usual.resolve() != used.resolve():
                 notes.append(f"{used.name} in this folder is checked, not {_from_here(usual)}")
     return replace(found, notes=tuple(notes))
+
+
+def _refuse_other_course(paths: Sequence[Path], course: Course) -> None:
+    """Raise `RequestError` if the files lie in a copy of a course with other exercises."""
+    for root in (root for path in paths for root in (path, path.absolute().parent)):
+        if not (root / "exercises" / PUBLIC_COURSE).is_file():
+            continue
+        with contextlib.suppress(CourseError):
+            other = load_public(root)
+            if not set(other.names) & set(course.names):
+                source = "the bundle" if course.sealed else "the course"
+                problem = f"{source} is “{course.title}”, and these files are of “{other.title}”"
+                raise RequestError(problem, f"{source} with {other.names[0]}")
+
+
+def _without_other_lists(notes: Iterable[str], course: Course) -> Iterator[str]:
+    """Yield notes, but one alone on files of exercises that another list of the course has."""
+    found: dict[str, list[str]] = {}
+    for note in notes:
+        stem = note.partition(f" {NO_EXERCISE}")[0].rpartition(".")[0]
+        if lists := [name for name, each in course.lists.items() if stem in each.exercises]:
+            found.setdefault(lists[0], []).append(stem)
+        else:
+            yield note
+    for name, stems in found.items():
+        files = f"{stems[0]}.py is" if len(stems) == 1 else f"{len(stems)} files are"
+        yield f"{files} of the list `{name}` and left out: --course-list {name}"
 
 
 def _from_here(path: Path) -> str:

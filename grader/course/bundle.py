@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from grader.errors import RequestError
 from grader.files import LIBC, zipped
+from grader.printing import in_job
 
 if TYPE_CHECKING:  # the package is an extra
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -31,6 +32,7 @@ WITHOUT_SERIAL = b"1\n"  # the version before
 KEY_BYTES, NONCE_BYTES, SERIAL_BYTES = 32, 12, 8
 MAX_SERIAL = (1 << 8 * SERIAL_BYTES) - 1
 MAX_BYTES = 64 << 20  # of the file, and of all files in it
+ANOTHER_BUNDLE = "--bundle FILE or URL   of what `grader bundle` has written"
 ANOTHER = "--course DIR, FILE, URL or the name of an installed package"
 
 
@@ -39,7 +41,7 @@ def new_key() -> str:
     return base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)).decode()
 
 
-def take_key(file: str = "") -> bytes:
+def take_key(file: str = "", remedy: str = "grader bundle --new-key   prints a key") -> bytes:
     """Return the key in a file, or in the environment, out of which it is taken in any case.
 
     The file `-` is standard input. Raises `RequestError` if the key is missing, or is none.
@@ -54,15 +56,24 @@ def take_key(file: str = "") -> bytes:
             raise RequestError(problem, f"{KEY_FILE_OPTION} FILE, not the key") from None
         text = data.decode("ascii", "replace").strip()
     if not text:
-        remedy = "grader bundle --new-key   prints a key"
         raise RequestError(f"{place} is {'empty' if file else 'not set'}", remedy)
     try:
         key = base64.urlsafe_b64decode(text)
     except (binascii.Error, ValueError):
         key = b""
     if len(key) != KEY_BYTES:
-        raise RequestError(f"{place} is no key", "grader bundle --new-key   prints one")
+        raise RequestError(f"{place} is no key", remedy)
     return key
+
+
+def remedy_for_key() -> str:
+    """Return what to do if a bundle does not open, for whoever reads it: in a job, a student."""
+    if in_job():
+        return (
+            "tell your teachers; nothing in your files is the cause, and you need no key. "
+            "A pull request from a fork gets none (docs/ci.md, Where a secret can live)"
+        )
+    return "the key with which the bundle was written; grader bundle   writes a new one"
 
 
 def drop_key() -> str:
@@ -116,7 +127,7 @@ def unseal(data: bytes, key: bytes, min_serial: int = 0) -> bytes:
         content = cipher.decrypt(nonce, data[start + NONCE_BYTES :], head)
     except (InvalidTag, ValueError):
         problem = f"the bundle does not open: it is damaged, or {KEY_VARIABLE} is another key"
-        raise RequestError(problem, "grader bundle   writes a new one") from None
+        raise RequestError(problem, remedy_for_key()) from None
     serial = int.from_bytes(head[len(MAGIC + VERSION) :])
     if serial < min_serial:
         problem = f"the bundle is too old: its serial is {serial}, not {min_serial} or more"

@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from grader.course.bundle import ANOTHER, MAX_BYTES, is_bundle, take_key, unseal
+from grader.course.bundle import (
+    ANOTHER,
+    ANOTHER_BUNDLE,
+    MAX_BYTES,
+    is_bundle,
+    remedy_for_key,
+    take_key,
+    unseal,
+)
 from grader.course.course import PACKAGED, Course, course_in, has_course, load_course
 from grader.course.course_zip import unzip
 from grader.course.download import download, is_address, shown
@@ -26,7 +34,7 @@ def course_at(place: str, *, insecure: bool = False) -> Iterator[Course]:
     """
     _refuse_ambiguous(place)
     if is_address(place) or Path(place).is_file():
-        data = _loaded(place, insecure=insecure)
+        data = _loaded(place, ANOTHER, insecure=insecure)
         if is_bundle(data):
             raise RequestError(f"{_name(place)} is a bundle", f"--bundle {_name(place)}")
         with _unpacked(data) as course:
@@ -44,7 +52,8 @@ def bundled_course(
     Whoever asks for a bundle asks for what the key's owner has written: nothing else is opened, and
     no bundle that is older than `min_serial`.
     """
-    key, data = take_key(key_file), _loaded(place, insecure=insecure)
+    key = take_key(key_file, remedy_for_key())
+    data = _loaded(place, ANOTHER_BUNDLE, insecure=insecure)
     if not is_bundle(data):
         raise RequestError(f"{_name(place)} is no bundle", "grader bundle   writes one")
     with _unpacked(unseal(data, key, min_serial)) as course:
@@ -61,16 +70,16 @@ def _unpacked(data: bytes) -> Iterator[Course]:
         yield load_course(roots[0])
 
 
-def _loaded(place: str, *, insecure: bool) -> bytes:
+def _loaded(place: str, another: str, *, insecure: bool) -> bytes:
     if is_address(place):
         return download(place, MAX_BYTES, insecure=insecure)
     path = Path(place)
     if path.exists() and not path.is_file():  # a pipe would be waited for
-        raise RequestError(f"{place} is a directory, or no file", ANOTHER)
+        raise RequestError(f"{place} is a directory, or no file", another)
     try:
         return read_bounded(path, MAX_BYTES)
     except OSError as error:
-        raise RequestError(f"{path}: {error.strerror}", ANOTHER) from None
+        raise RequestError(f"{path}: {error.strerror}", another) from None
 
 
 def _name(place: str) -> str:

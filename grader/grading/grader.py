@@ -38,7 +38,7 @@ from grader.grading.seeds import PUBLIC_SEED
 from grader.grading.signatures import are_comparable, is_same_mistake
 from grader.grading.suite import Suite
 from grader.grading.trusted import InThisProcess
-from grader.report import CASES_CHECK, SYNTAX, Diagnosis, ExerciseResult, Outcome, Report, clean
+from grader.report import CASES_CHECK, Diagnosis, ExerciseResult, Outcome, Report, clean
 from grader.sandbox.cells import CELL, NOTEBOOK
 from grader.sandbox.host.connection import WorkerConnection
 from grader.sandbox.host.source import WorkerSource
@@ -561,6 +561,6 @@ def _common_problem(outcomes: Sequence[Outcome], text: str) -> str:
     passed = any(test.outcome == "passed" for test in outcomes)
     if passed or len(failed) < 2 or len(ways) > 1 or failed[0].kind == UNWRITTEN:
         return ""
-    if failed[0].kind in SYNTAX:
+    if failed[0].loading:
         return "your file cannot be loaded, so every check fails in the same way"
     return "every check fails in the same way"

@@ -117,8 +117,9 @@ def _explained_check(failed: Outcome, error: CheckFailure, submission: Submissio
     if error.loading and error.frames:
         message += _set_off_by(error.frames, submission)
     kind, called = clean(error.kind), clean(error.called)
-    told = replace(failed, message=message, kind=kind, where=where)
-    return replace(told, called=called, loading=error.loading)
+    return replace(
+        failed, message=message, kind=kind, loading=error.loading, where=where, called=called
+    )
 
 
 def _set_off_by(frames: Sequence[Frame], submission: Submission) -> str:

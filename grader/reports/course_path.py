@@ -85,6 +85,19 @@ def path_of(report: Report) -> Path | None:
     return path if path and path.arcs else None
 
 
+def titles_before(report: Report) -> dict[str, str]:
+    """Return for each exercise of a report the titles of those before it; empty if all have none.
+
+    Those are the exercises that it builds on.
+    """
+    titles = {each.name: each.title for each in report.exercises}
+    before = {
+        each.name: ", ".join(titles[name] for name in each.builds_on if name in titles)
+        for each in report.exercises
+    }
+    return before if any(before.values()) else {}
+
+
 def path_in_words(stops: Sequence[Stop]) -> str:
     """Return the path for whoever cannot see the picture."""
     titles = {stop.name: stop.title for stop in stops}

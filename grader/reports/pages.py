@@ -17,7 +17,7 @@ from pygments.formatters import HtmlFormatter
 from grader.report import Frame, Report
 from grader.reports import charts
 from grader.reports.charges import CONSEQUENCE, cases_lines, checks_line, sum_line
-from grader.reports.course_path import Stop, path_of, path_through
+from grader.reports.course_path import Stop, path_of, path_through, titles_before
 from grader.reports.figures import amount, change, moment
 from grader.reports.python_lexer import LinearPythonLexer
 from grader.reports.text import describe_state
@@ -40,6 +40,12 @@ def render(report: Report, form: str) -> str:
     return environment().get_template(TEMPLATES[form]).render(report=report)
 
 
+def refusal(message: str, remedy: str) -> str:
+    """Return in Markdown why nothing was graded."""
+    tried = f"\nTry: {_markdown(remedy)}\n" if remedy else ""
+    return f"**Nothing was graded:** {_markdown(message)}\n{tried}"
+
+
 @cache
 def environment() -> Environment:
     """Return the Jinja environment of all templates."""
@@ -54,7 +60,7 @@ def environment() -> Environment:
     made.filters.update(md=_markdown, fence=_fenced, spans=_with_spans, zip=zip)
     functions = (
         *(describe_state, content_policy, amount, moment, change, coloured, code_style),
-        *(sum_line, checks_line, cases_lines, path_of),
+        *(sum_line, checks_line, cases_lines, path_of, titles_before),
     )
     made.globals.update({each.__name__: each for each in functions}, charts=charts)
     made.globals["consequence"] = CONSEQUENCE
@@ -94,6 +100,8 @@ def _inert(piece: re.Match[str]) -> str:
     if not _LINKABLE.search(text):
         return _MARKUP.sub(r"\\\g<0>", text)
     word = text.rstrip(".,;:!?)")  # what ends the sentence is no part of the word
+    while text[len(word) :].startswith(")") and word.count("(") > word.count(")"):
+        word += ")"  # but what closes a bracket of the word is
     return f"`{word}`" + _MARKUP.sub(r"\\\g<0>", text[len(word) :]) if word else f"`{text}`"
 
 

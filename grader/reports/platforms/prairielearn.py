@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from grader.report import SYNTAX, ExerciseResult, Report
+from grader.report import ExerciseResult, Report
 from grader.reports.checks import ReportedCheck, checks, summary_lines
 
 MAX_BYTES = 1_000_000  # PrairieLearn takes no larger file
@@ -42,7 +42,7 @@ def _problem(result: ExerciseResult) -> str:
     if not result.tests:
         return f"{result.title}: {result.advice}"
     failed = [test for test in result.tests if test.outcome == "failed"]
-    if failed and not result.points and all(test.kind in SYNTAX for test in failed):
+    if failed and not result.points and all(test.loading for test in failed):
         return f"{result.title}: {failed[0].message}"
     return ""
 
