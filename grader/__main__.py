@@ -12,7 +12,7 @@ from io import TextIOWrapper
 import click
 
 from grader.commands import commands
-from grader.errors import GraderError
+from grader.errors import GraderError, InternalError
 from grader.printing import without_orders_in_jobs
 from grader.report import without_controls
 from grader.stopping import stop_on_signals
@@ -76,7 +76,7 @@ def _run(arguments: list[str] | None) -> int:
         code = commands.main(arguments, prog_name="grader", standalone_mode=False, color=color)
         return int(code or 0)
     except GraderError as error:
-        _print_error(error.message, error.remedy)
+        _print_error(error.message, _install_remedy(error) or error.remedy)
         return error.exit_code
     except click.UsageError as error:
         remedy = f"{error.ctx.command_path} --help" if error.ctx else "grader --help"
@@ -93,9 +93,18 @@ def _run(arguments: list[str] | None) -> int:
             click.echo(without_controls(traceback.format_exc()), err=True)
         _print_error(
             f"the grader itself failed: {type(error).__name__}: {error}",
-            "GRADER_DEBUG=1 grader …   shows the traceback; please report it",
+            _install_remedy(error)
+            or "GRADER_DEBUG=1 grader …   shows the traceback; please report it",
         )
         return 3
+
+
+def _install_remedy(error: Exception) -> str:
+    """Return how to install what the grader needs, if an error says that a package is missing."""
+    # Of the grader's own errors, only these: a course or a submission may name any module.
+    is_ours = not isinstance(error, GraderError) or isinstance(error, InternalError)
+    missing = is_ours and "No module named" in str(error)
+    return "pip install attention-grader   installs what is missing" if missing else ""
 
 
 def _print_error(message: str, remedy: str) -> None:

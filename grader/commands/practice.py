@@ -26,6 +26,11 @@ from grader.errors import RequestError
 from grader.submissions.notes import printable_name
 from grader.submissions.submission import Submission
 
+BEGIN = """Begin here:
+  grader init                                 learn: a folder of exercises
+  grader batch SUBMISSIONS --out results/     teach: grade a class
+  grader new NAME                             write exercises of your own"""
+
 
 @click.command()
 @click.argument("name", required=False)
@@ -81,7 +86,7 @@ def show_overview(context: click.Context) -> None:
             names = (printable_name(path.parent.parent.name) for path in known)
             click.echo("\n".join(f"cd {name}" for name in names))
         else:
-            click.echo(f"{context.get_help()}\n\nBegin here: grader init")
+            click.echo(f"{context.get_help()}\n\n{BEGIN}")
     else:
         _show_status(course.choose(os.environ.get(LIST_VARIABLE)))
 
