@@ -179,7 +179,7 @@ def _cell_graded(course: Course, exercise: Exercise, cell: str, program: str) ->
     except SyntaxError as error:
         # The line of the magic, and empty ones behind it, are not in the program.
         above = 1 + len(cell) - len(cell.lstrip("\n"))
-        where = f"line {above + (error.lineno or 1)} of this cell is no Python: {error.msg}"
+        where = f"line {above + (error.lineno or 1)} of this cell is not valid Python: {error.msg}"
         return NotebookVerdict(f"{where}\n    {(error.text or '').strip()}", "", passed=False)
     except (ValueError, RecursionError, MemoryError) as error:
         return NotebookVerdict(f"this cell cannot be read: {error}", "", passed=False)

@@ -312,7 +312,7 @@ class ExerciseResult:
     def parts_line(self) -> str:
         """Say which earlier exercises are not the student's own here; empty if all are."""
         names = ", ".join(self.stand_ins)
-        says = "Stand-ins took the place of what is not right yet, or not written: "
+        says = "Stand-ins replaced the exercises that are not right yet, or not written: "
         return f"{says}{names}" if names else ""
 
     @property

@@ -33,7 +33,7 @@ GROUPS = {
         "explain": ("history", "Show how a mark came about, line by line."),
         "history": ("history", "Show what changed the marks, when and why."),
         "export": ("export", "Write the marks for Canvas, Moodle and other tools."),
-        "autograder": ("autograder", "Write what grades on Gradescope and other platforms."),
+        "autograder": ("autograder", "Write an autograder for Gradescope or another platform."),
         "return": ("returning", "Give students their feedback: Moodle, Canvas or mail."),
         "erase": ("erase", "Erase everything that is stored about one student."),
         "merge": ("merge", "Put together the parts of a class graded on several machines."),
@@ -41,9 +41,9 @@ GROUPS = {
     },
     "Authors": {
         "new": ("new", "Write an exercise to start from."),
-        "import": ("importing", "Make exercises of a notebook of nbgrader or otter."),
+        "import": ("importing", "Make exercises from a notebook for nbgrader or otter."),
         "build": ("build", "Write exercises/ from reference/."),
-        "bundle": ("bundle", "Write the course into one encrypted file, to grade with elsewhere."),
+        "bundle": ("bundle", "Encrypt the course into one file, to grade with elsewhere."),
         "handout": ("handout", "Write the repository that students get, and bring it up to date."),
         "validate": ("validate", "Prove that the course's content is right."),
     },
@@ -74,7 +74,7 @@ class LazyGroup(click.Group):
             return None
         if sys.platform == "win32" and cmd_name in NEED_UNIX:
             problem = f"`grader {cmd_name}` does not run on Windows itself"
-            raise RequestError(problem, "wsl --install   brings Linux, where it does")
+            raise RequestError(problem, "wsl --install   installs Linux, where it runs")
         module = import_module(f"{__name__}.{MODULES.get(cmd_name, cmd_name)}")
         function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         return getattr(module, function)  # type: ignore[no-any-return]

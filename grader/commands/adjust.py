@@ -48,7 +48,7 @@ class Request:
 @click.option("--final", is_flag=True, help="Adjust the mark itself, after weights and lateness.")
 @click.option("--file", type=FILE, metavar="CSV", help=f"Many at once: {EXPECTED}.")
 @click.option("--force", is_flag=True, help="Allow points below 0 and above the maximum.")
-@click.option("--yes", is_flag=True, help="Do not ask before it is kept.")
+@click.option("--yes", is_flag=True, help="Store it without asking.")
 @GRADED
 @COURSE
 def adjust(
@@ -148,7 +148,7 @@ def _adjusted(standings: Standings, wanted: Request, force: bool) -> str:
         published, waits = standings.ledger.published(wanted.student), "not graded yet"
         if published is not None:
             mark = f"{amount(published.points)} of {amount(published.max_points)}"
-            waits = f"which counts after grader regrade: published is still {mark}"
+            waits = f"which counts after grader regrade; the published mark is still {mark}"
         return f"{wanted.student}: {_what(wanted)} {change(wanted.points)}, {waits}"
     if not force and wanted.points and (beyond := _beyond(after, wanted)):
         raise RequestError(f"{wanted.student} would get {beyond}", "--force allows it")

@@ -118,10 +118,10 @@ def _brought_before(folder: Path) -> dict[str, set[str]]:
         why = f"cannot be read ({error.strerror})"
     except (ValueError, RecursionError, msgspec.MsgspecError):
         pass
-    problem = f"{path} {why}; it says what was brought here, so nothing was written"
+    problem = f"{path} {why}; it lists the files that were brought here, so nothing was written"
     remedy = (
-        f"git -C {short_path(folder)} checkout -- {LIST}   restores it; or remove it and call "
-        "this again: files that differ stay, and the course's are put beside them"
+        f"git -C {short_path(folder)} checkout -- {LIST}   restores it; or remove it and run "
+        "the command again: files that differ stay, and the course's are put beside them"
     )
     raise RequestError(problem, remedy)
 

@@ -28,11 +28,13 @@ from grader.grading.diagnosis.record import (
 )
 from grader.trees import NotOpened, read_file, remove_file
 
-REMEDY = "ask whoever may write the course's folder to run this command there"
+REMEDY = "ask somebody who may write to the course's folder to run this command"
 
 
 @click.command()
-@click.option("--check", "only_check", is_flag=True, help="Write nothing; name what is stale.")
+@click.option(
+    "--check", "only_check", is_flag=True, help="Write nothing; list what is out of date."
+)
 @OWN_COURSE
 def build(only_check: bool, course: Course) -> int:
     """Write exercises/ from reference/: stubs, public tests, notebooks, the course's README.
@@ -145,7 +147,7 @@ def plan_build(course: Course) -> BuildPlan:
 def refuse_stale(course: Course) -> None:
     """Raise `RequestError` if students would get something else than the course is today."""
     if course.suites == "hidden" and plan_build(load_course(course.root)).stale:
-        raise RequestError("exercises/ is not what the course says today", "grader build")
+        raise RequestError("exercises/ is out of date", "grader build")
 
 
 def _generated(course: Course) -> dict[Path, str]:

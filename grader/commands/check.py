@@ -54,7 +54,7 @@ from grader.sandbox.host.starting import StartMethod, use_start_method
     help="Write the report to FILE in another format, too; may be given several times.",
 )
 @click.option("--all", "everything", is_flag=True, help="Show more than one screen.")
-@click.option("--watch", is_flag=True, help="Keep running, and grade again whatever is saved.")
+@click.option("--watch", is_flag=True, help="Keep running, and grade again on every save.")
 @click.option(
     "--manual",
     is_flag=True,
@@ -106,7 +106,7 @@ def check(
         graded = [Path(path).absolute() for path in request.submission.paths.values()]
         for path in filter(None, (output, *(path for _, path in also))):
             if path.absolute() in graded:
-                raise RequestError(f"{path} is what is being graded", "-o another-file")
+                raise RequestError(f"{path} is the file that is graded", "-o another-file")
         with progress_bar(len(request.names)) as on_exercise:
             report = work.check(request, source, seed, on_exercise)
     height = None if everything or output else terminal_height()
@@ -123,7 +123,7 @@ def check(
 def _refuse_unconfined(course: Course) -> None:
     """Raise `RequestError` if student code could read a course that it must not read."""
     if sys.platform != "linux":
-        raise cannot_confine("Only Linux has what that takes.")
+        raise cannot_confine("That works only on Linux.")
     from grader.classroom.workers.pool import refuse_unconfined  # noqa: PLC0415, slow
 
     refuse_unconfined(course)

@@ -27,7 +27,8 @@ def confined_proof(course: Course, name: str, workers: WorkerSource, seed: int) 
             _grade(course, name, workers, seed, proof)
         except GraderError as error:
             proof.problems.append(f"reference/{name}: {error.message}")
-    says = f"its code, or what it requires, was imported and runs {ran}, until you review it: "
+    says = f"its code, or that of an exercise it requires, was imported and runs {ran} "
+    says += "until you review it: "
     proof.problems.append(f"reference/{name}: {says}grader trust {course.root}")
     return proof
 

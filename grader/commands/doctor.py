@@ -100,7 +100,7 @@ def _echo_trials(secret: Path, what: str) -> bool:
         echo_check(False, "start, but could not", error.message)
         return False
     for layer, action, refused in tried:
-        how = "refused" if refused else f"NOT refused, as {layer} should"
+        how = "refused" if refused else f"NOT refused, though {layer} should refuse it"
         echo_check(refused, f"{action.format(what)}: {how}")
     return all(refused for *_, refused in tried)
 

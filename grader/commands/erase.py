@@ -35,7 +35,7 @@ ROWS = {  # what a teacher calls the rows of a table
 
 @click.command()
 @click.argument("student")
-@click.option("--yes", is_flag=True, help="Do not ask before it is erased.")
+@click.option("--yes", is_flag=True, help="Erase it without asking.")
 @GRADED
 @COURSE
 def erase(student: str, yes: bool, folder: Path, course: Course) -> int:
@@ -116,7 +116,7 @@ def _said(done: Erased, folder: Path) -> Iterator[str]:
         yield f"the course or the software has changed: the dashboard{others} must be made again"
         yield f"    grader regrade --in {folder}"
     elif done.told:
-        yield f"their reports named the student, and were written again: {folded(done.told)}"
+        yield f"written again, because they named the student: the reports of {folded(done.told)}"
     if not done.purged:
         yield "another program reads the ledger, whose log may still hold what was erased:"
         yield f"    end that program, and any grader command on {folder} clears it"
@@ -125,7 +125,7 @@ def _said(done: Erased, folder: Path) -> Iterator[str]:
 def _left(folder: Path, names: tuple[str, ...]) -> Iterator[str]:
     """Yield what this command has not erased."""
     if files := still_naming(folder, *names):
-        yield f"still naming the student, and for you to remove: {folded(files, MAX_NAMED)}"
+        yield f"these still name the student; remove them yourself: {folded(files, MAX_NAMED)}"
     yield "kept: a salted hash of the id, so that grader batch knows who was erased"
     yield "not erased, because it is elsewhere:"
     yield "    the submissions: grader batch takes none in while they hold this student's files"

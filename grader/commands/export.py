@@ -84,7 +84,7 @@ CLASS_FILES = {"csv": ("marks.csv", _csv), "junit": ("junit.xml", _junit)}
 @click.option(
     "--skip-unmatched",
     is_flag=True,
-    help="Write the marks of the others, if students are in no row of the gradebook.",
+    help="Export even if some students are not in the gradebook.",
 )
 @COURSE
 def export(

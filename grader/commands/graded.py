@@ -84,7 +84,7 @@ def graded_class(course: Course, folder: Path, seed: int | None = None) -> Itera
         secret = class_secret(ledger, seed)
         if secret is None:
             raise RequestError(
-                f"no run over the class in {folder} got as far as grading",
+                f"in {folder}, no run over the class has graded anything",
                 f"grader batch SUBMISSIONS --out {folder}",
             )
         yield Standings(course, ledger, secret)
@@ -104,7 +104,7 @@ def with_list(course: Course, kept: str | None) -> Course:
         return course
     if click.get_current_context().meta.get(CHOSEN):
         raise RequestError(
-            f"these results are those of the list `{kept}`",
+            f"these results are for the list `{kept}`",
             f"--course-list {kept}; another list goes into another --out DIR",
         )
     chosen = load_course(course.root, kept)
@@ -132,7 +132,7 @@ def known_student(standings: Standings, student: str) -> str:
     if student in dict(standings.ledger.missing()):
         raise RequestError(
             f"{standings.ledger.named(student)} has handed in nothing",
-            "`missing` in course.toml says what that counts",
+            "`missing` in course.toml sets the points for that",
         )
     if student not in known and len(own := _of_that_name(standings, student)) == 1:
         return own[0]

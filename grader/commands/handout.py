@@ -39,9 +39,11 @@ MAX_WORKFLOW_BYTES = 1 << 20
     "bundle, by a workflow that students cannot change.",
 )
 @click.option(
-    "--host", type=click.Choice(list(CI)), help="With --ci: whose workflow.  [default: github]"
+    "--host",
+    type=click.Choice(list(CI)),
+    help="With --ci: the platform that runs the workflow.  [default: github]",
 )
-@click.option("--update", is_flag=True, help="Bring a folder up to date that was written before.")
+@click.option("--update", is_flag=True, help="Update a folder that was written before.")
 @WITH_NOTEBOOKS
 @COURSE
 def handout(
@@ -77,7 +79,7 @@ def handout(
     if ci is not None:
         workflows[host or "github"] = ci
     elif host is not None:
-        raise RequestError("--host says whose workflow --ci writes", f"--ci practice --host {host}")
+        raise RequestError("--host chooses the platform for --ci", f"--ci practice --host {host}")
     kinds = {name: kind for name, kind in workflows.items() if kind is not None}
     notebooks = notebooks or (update and (folder / "exercises" / NOTEBOOKS).is_dir())
     files = files_of(course, kinds, notebooks=notebooks)

@@ -149,7 +149,7 @@ def _handed_in(standings: Standings, standing: Standing) -> Iterator[str]:
     report, ledger = standing.report, standings.ledger
     rows = ledger.all_attempts(report.submission)
     (row,) = (row for row in rows if row.number == report.attempt)
-    when = moment(report.submitted) if report.submitted else "at a time that is not known"
+    when = moment(report.submitted) if report.submitted else "at an unknown time"
     yield _line("handed in", when)
     if len(rows) > 1:
         rule = "the latest" if standings.which == "all" else f"the {standings.which}"
@@ -222,7 +222,7 @@ def _published(standings: Standings, standing: Standing, folder: Path) -> Iterat
     yield ""
     yield _line("published", told)
     if published is not None and published.points != standing.report.counted:
-        yield _line("", "it would be another one now: grader regrade shows what has changed")
+        yield _line("", "it would be different now: grader regrade shows what has changed")
     yield _line(
         "exported", f"{amount(standing.report.counted)} by grader export, and in grades.csv"
     )

@@ -51,7 +51,7 @@ HOW = {
     metavar="QUESTION",
     help="Take only this question, by its name there or here. May be repeated.",
 )
-@click.option("--name", default="", help="Name the exercise, if it is one.")
+@click.option("--name", default="", help="Name the exercise, if there is only one.")
 @COURSE_FOLDER("root")
 def import_(
     format_: str, notebook: Path, only: tuple[str, ...], name: str, root: Path | None

@@ -87,7 +87,7 @@ class Memory:
 
 def _read(path: Path, root: Path) -> Progress:
     """Return what is in the file; say why if nothing of it can be used."""
-    why = "is not as the grader writes it"
+    why = "is damaged"
     try:
         return convert(json.loads(read_file(path, root, MAX_BYTES)), Progress)
     except FileNotFoundError:
@@ -98,7 +98,7 @@ def _read(path: Path, root: Path) -> Progress:
         why = f"cannot be read ({error.strerror})"
     except (ValueError, ValidationError, RecursionError):
         pass
-    _say_once(f"{path} {why}: what it holds on hints and last checks is left out")
+    _say_once(f"{path} {why}: its hints and last checks are ignored")
     return Progress()
 
 

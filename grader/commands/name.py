@@ -38,7 +38,7 @@ from grader.report import MAX_MESSAGE, clean
     metavar="N",
     help="Its price in points. Default: a third of the exercise.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask before it is kept.")
+@click.option("--yes", is_flag=True, help="Store it without asking.")
 @GRADED
 @OWN_COURSE
 def name(

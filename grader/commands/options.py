@@ -119,7 +119,7 @@ def _with_course(
         is_eager=True,
         expose_value=False,
         callback=_note_min_serial,
-        help="Refuse a bundle with a smaller serial than N, which is an old one.",
+        help="Refuse an old bundle, whose serial is smaller than N.",
     )
     course = click.option(
         "--course",
@@ -179,7 +179,7 @@ def _course(context: click.Context, place: str | None) -> Course:
         if place:
             raise RequestError("a bundle is a whole course", "leave out --course")
         if os.environ.get(SERIAL_VARIABLE) == "":  # a variable of CI that nobody has defined
-            raise RequestError(f"{SERIAL_VARIABLE} is set, and empty", f"unset {SERIAL_VARIABLE}")
+            raise RequestError(f"{SERIAL_VARIABLE} is set but empty", f"unset {SERIAL_VARIABLE}")
         key_file, min_serial = context.meta[KEY], context.meta[MIN_SERIAL]
         opened = bundled_course(bundle, key_file, min_serial, insecure=insecure)
         course = context.with_resource(opened)

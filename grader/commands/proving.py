@@ -164,7 +164,9 @@ class Prover:
             self._problem(SUITE, f"as students' copies get it: {error.message}")
             return
         for name in sorted(there ^ {case.name for case in cases if not case.hidden}):
-            says = f"{name} is cut out of students' copies, or stays in, against what it says; "
+            says = (
+                f"{name} is cut out of students' copies without hidden=True, or stays in with it; "
+            )
             self._problem(SUITE, says + "write hidden=True itself where the case is made")
         for item in filter(_is_check, self.items):
             check: Check = item.function.check  # type: ignore[attr-defined]

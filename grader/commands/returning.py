@@ -50,7 +50,7 @@ PLATFORMS: Mapping[str, Callable[[str, Sequence[str]], str | None]] = {
 }
 MAIL = "mail"
 DEFAULTS = {MAIL: "mails.mbox"}
-NO_NAME = "without a file in the download that the feedback could go back under"
+NO_NAME = "without a file in the download, under whose name the feedback could go back"
 
 
 @click.command(name="return")
@@ -81,9 +81,9 @@ NO_NAME = "without a file in the download that the feedback could go back under"
 @click.option(
     "--skip-unmatched",
     is_flag=True,
-    help="Write the grades of the others, if students are in no row of the worksheet.",
+    help="Fill in the worksheet even if some students are not in it.",
 )
-@click.option("--from", "sender", metavar="ADDRESS", help="mail: who the mails come from.")
+@click.option("--from", "sender", metavar="ADDRESS", help="mail: the sender's address.")
 @click.option("--force", is_flag=True, help="Replace files that exist already.")
 @COURSE
 def return_(
@@ -155,7 +155,7 @@ def _refuse_idle_options(
         raise RequestError("--from is for mails", "grader return mail --from ADDRESS")
     if sender is None and way == MAIL:
         raise RequestError(
-            "who do the mails come from?",
+            "who sends the mails?",
             "grader return mail --from 'Course team <team@school.example>'",
         )
 
@@ -274,7 +274,7 @@ def _refuse_origin(batch: FeedbackBatch, way: str, layouts: list[str]) -> None:
             "grader return mail   or hand out the pages in reports/",
         )
     raise RequestError(
-        f"the ledger does not say under which names the class lay in {platform}'s download",
+        f"the ledger does not hold the file names of {platform}'s download",
         f"grader batch SUBMISSIONS --out {batch.folder}   stores them, and grades nothing twice",
     )
 

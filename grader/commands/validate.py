@@ -49,9 +49,13 @@ if TYPE_CHECKING:
     help="Draw the random inputs from seed N; N + 1 is tried too.",
 )
 @click.option("--prices", is_flag=True, help="Print what each mistake costs, too.")
-@click.option("--branches", is_flag=True, help="Print how many cases ask what in which branch.")
-@click.option("--watch", is_flag=True, help="Keep running, and prove again whatever is saved.")
-@click.option("--again", is_flag=True, help="Prove what was proven with the same files, too.")
+@click.option(
+    "--branches", is_flag=True, help="Print how many cases ask for each promise in each branch."
+)
+@click.option("--watch", is_flag=True, help="Keep running, and prove again on every save.")
+@click.option(
+    "--again", is_flag=True, help="Repeat proofs that succeeded with the same files, too."
+)
 @OWN_COURSE
 def validate(
     names: tuple[str, ...],

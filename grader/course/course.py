@@ -45,7 +45,7 @@ OUTPUT = "output"  # the stage for what a call returns, unless a variable has th
 EXAMPLE = "example.py"  # the worked example of the statement, for the notebook
 DRAWING = "drawing.py"  # draws what a student's code computes; students' copies have it, too
 DOWNLOAD = "download the course again"
-RENAME = "rename the folder, and what names it: `requires` of other exercises, lists, `weights`"
+RENAME = "rename the folder, also in `requires` of other exercises, in lists and in `weights`"
 TEXT = "text.txt"  # what both suites of an exercise may read
 # Students read these; they decide no result.
 STATEMENT_FILES = ("statement.md", "test_public.py", EXAMPLE, DRAWING)
@@ -195,7 +195,7 @@ class Course:
             return
         for other, listed in self.lists.items():
             if name in listed.exercises:
-                problem = f"the list `{self.chosen}` is without `{name}`"
+                problem = f"the list `{self.chosen}` does not contain `{name}`"
                 raise RequestError(problem, f"--course-list {other}")
 
     def choose(self, name: str | None = None) -> Course:

@@ -59,7 +59,7 @@ def _refuse_unusable(members: list[PackedFile]) -> None:
         elif len(path.parts) > MAX_DEPTH or any(len(part) > MAX_NAME for part in path.parts):
             reason = "is nested too deeply, or has too long a name"
         elif not str(path).isprintable():
-            reason = "has a name with signs that cannot be printed"
+            reason = "has characters in its name that cannot be printed"
         elif name in seen:
             reason = "has the name of another file"
         if reason:

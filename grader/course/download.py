@@ -74,7 +74,7 @@ def download(address: str, most: int, *, insecure: bool = False) -> bytes:
 def _checked(address: str, *, insecure: bool) -> SplitResult:
     """Return the parts of an address; raise `RequestError` if it is none that may be loaded."""
     if not address.isascii() or any(sign <= " " or sign == "\x7f" for sign in address):
-        problem = f"{shown(address)} cannot be loaded: it has signs that no address has"
+        problem = f"{shown(address)} cannot be loaded: it has characters that no address has"
         raise RequestError(problem, "write a blank as %20")
     try:
         parts = urlsplit(address)
@@ -82,7 +82,7 @@ def _checked(address: str, *, insecure: bool) -> SplitResult:
     except ValueError:
         is_whole = False
     if not is_whole:
-        raise RequestError(f"{shown(address)} is no address", "https://HOST/FILE")
+        raise RequestError(f"{shown(address)} is not an address", "https://HOST/FILE")
     if parts.scheme == "http" and not insecure:
         problem = f"{shown(address)}: over http, anybody on the way can change the course"
         raise RequestError(problem, "an https address; --insecure loads it all the same")
@@ -175,5 +175,5 @@ def _why(error: Exception) -> str:
     if isinstance(error, _Unusable):
         return str(error)
     if isinstance(error, http.client.HTTPException | ValueError):
-        return "the server does not answer as servers do"
-    return "it is out of reach"
+        return "the server's answer is not HTTP"
+    return "it cannot be reached"

@@ -28,9 +28,9 @@ def spelling_problem(name: str) -> str:
     if len(name) > MAX_LETTERS:
         return f"is longer than {MAX_LETTERS} letters"
     if keyword.iskeyword(name):
-        return "cannot name a module: it is a word of Python"
+        return "cannot name a module: it is a keyword of Python"
     if name in DEVICES:
-        return "names a device on Windows, where no file can be called so"
+        return "is the name of a device on Windows, which no file can have"
     return ""
 
 
@@ -39,7 +39,7 @@ def naming_problem(name: str) -> str:
     if problem := spelling_problem(name):
         return problem
     if name in TAKEN or name in sys.stdlib_module_names or name in _installed():
-        return "names a module that is there already"
+        return "is the name of another module"
     return ""
 
 

@@ -16,7 +16,7 @@ from grader.errors import CourseError, did_you_mean
 
 NUMBER = "{number}"  # stands in edits and in `says` for a number that varies
 MAX_EDITS = 4  # every subset of them is graded, diagnosed and recorded
-WRITTEN_SO = 'an edit is a list, such as ["dim=-1", "dim=0"]: what stands there, what it becomes'
+WRITTEN_SO = 'an edit is a list, such as ["dim=-1", "dim=0"]: a text, and its replacement'
 PROGRAMS = {"edits", "also", "forms", "number"}  # what makes the programs with a mistake
 OF_EDITS = re.compile(r"\w+\.(edits|also|forms)\b")
 
@@ -106,7 +106,7 @@ def load_mistakes(exercise: Exercise) -> tuple[Mistake, ...]:
             near = did_you_mean(name, shared.keys() - {name})
             raise CourseError(f"{says}, or in a table `{name}` of {common}{near}")
         if len(table.get("edits", ())) > MAX_EDITS:
-            says = f"{path}: {name}: {len(table['edits'])} edits, where {MAX_EDITS} are the most"
+            says = f"{path}: {name}: {len(table['edits'])} edits; at most {MAX_EDITS} are allowed"
             raise CourseError(f"{says}; make two mistakes of it")
         found.append(convert(mistake, Mistake, f"{path}: {name}"))
     return tuple(found)

@@ -74,7 +74,7 @@ def save_named(exercise: Exercise, named: Iterable[Named]) -> Path:
         write_whole(path, HEAD + "".join(tables))
         path.chmod((exercise.folder / "exercise.toml").stat().st_mode & 0o666)
     except OSError as error:
-        remedy = "ask whoever may write the course's folder to run this command there"
+        remedy = "ask somebody who may write to the course's folder to run this command"
         raise RequestError(f"cannot write {path}: {error.strerror}", remedy) from None
     return path
 

@@ -150,7 +150,7 @@ def _without_docstring(text: str, file: Path) -> str:
     try:
         tree = syntax_tree(text)
     except SyntaxError as error:
-        raise CourseError(f"{file}:{error.lineno}: this is no valid Python: {error.msg}") from None
+        raise CourseError(f"{file}:{error.lineno}: this is not valid Python: {error.msg}") from None
     if ast.get_docstring(tree) is None:
         return "\n" + text
     return "".join(text.splitlines(keepends=True)[tree.body[0].end_lineno :])

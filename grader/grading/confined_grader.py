@@ -209,7 +209,7 @@ class ConfinedGrader:
                         noted[name] = now
                         on_exercise(name, " ".join(clean(text).split())[:MAX_NOTE])
                 case _:
-                    raise self._broken("asked for what it may not have")
+                    raise self._broken("asked for something that it may not have")
 
     def _hand_over_worker(self) -> None:
         connection, pid = self.workers.start_worker()
@@ -235,7 +235,7 @@ class ConfinedGrader:
         try:
             message: messages.FromProcess = messages.decode_message(body)
         except (msgspec.MsgspecError, ValueError, RecursionError):
-            raise self._broken("sent what is no message") from None
+            raise self._broken("sent something that is not a message") from None
         return message
 
     def _fill(self, count: int, end: float) -> None:
@@ -244,7 +244,7 @@ class ConfinedGrader:
         while have < count:
             self.workers.on_wait()
             if time.monotonic() > end:
-                raise self._broken("did not come to an end in time")
+                raise self._broken("did not finish in time")
             if not select.select([self._process.orders], [], [], BEAT)[0]:
                 continue
             try:
@@ -266,7 +266,7 @@ class ConfinedGrader:
         except (msgspec.MsgspecError, ValueError, RecursionError):
             raise self._broken("gave no report") from None
         if [result.name for result in report.exercises] != list(names):
-            raise self._broken("gave a report on something else")
+            raise self._broken("gave a report on other exercises")
         for result in report.exercises:
             self._check_points(result)
         return replace(
@@ -295,7 +295,7 @@ class ConfinedGrader:
         parts += [(charge.points, worth) for charge in result.charges]
         parts += [(result.points, worth), (result.given_back, worth)]
         if not all(0 <= points <= most <= worth for points, most in parts):
-            raise self._broken("gave points that there are not")
+            raise self._broken("gave more points than there are")
 
     def _cleaned(self, value: Any) -> Any:
         match value:
@@ -309,7 +309,7 @@ class ConfinedGrader:
                 return value
             case int() if abs(value) <= MAX_NUMBER:
                 return value
-        raise ValueError("that is more than a report has")
+        raise ValueError("a report holds nothing like that")
 
     def _in_place(self, text: str) -> str:
         """Return a text as it would be if the course had been read where it is."""

@@ -470,7 +470,7 @@ def _lack(student: Student, expected: Expected, result: Tensor) -> str:
     if _is_same(result, expected.result):
         return ""
     if result.isnan().all():
-        return f"nothing that `{expected.call.name}` returns is a number that stays the same"
+        return f"no number in the result of `{expected.call.name}` stays the same from call to call"
     kept: Kept = {}
     amounts = []
     for leaf, theirs in _comparable(student, expected):
@@ -485,12 +485,14 @@ def _lack(student: Student, expected: Expected, result: Tensor) -> str:
     if mean <= LEAST_OF_ALL or min(inputs, default=1.0) <= LEAST_OF_INPUT or is_alone:
         return _in_words(expected.call, amounts)
     if expected.turned and _only_turns(student, expected.call, expected.turned):
-        return f"each number that `{expected.call.name}` returns depends on one number alone"
+        return f"each number in the result of `{expected.call.name}` depends on one number alone"
     together = list(_together_shares(student, expected, result, kept))
     inputs = [share for share, of_inputs in together if of_inputs]
     shares = [share for share, _ in together]
     if _mean(shares) <= LEAST_TOGETHER or _mean(inputs) <= LEAST_TOGETHER_OF_INPUTS:
-        return f"what `{expected.call.name}` returns adds up parts that do not depend on each other"
+        return (
+            f"the result of `{expected.call.name}` adds up parts that do not depend on each other"
+        )
     return ""
 
 
@@ -529,7 +531,7 @@ def _in_words(call: RecordedCall, amounts: Sequence[Amount]) -> str:
     says = []
     if without:
         names = " or ".join(without[:MAX_NAMES]) + (" …" if len(without) > MAX_NAMES else "")
-        says.append(f"nothing that `{call.name}` returns changes with {names}")
+        says.append(f"no result of `{call.name}` changes with {names}")
     for each in amounts:
         axes = [(found, *rest) for found, *rest in each.axes if found < rest[0] - 0.05]
         if each.leaf.kind == "input" and each.share > 0 and axes:
@@ -538,7 +540,7 @@ def _in_words(call: RecordedCall, amounts: Sequence[Amount]) -> str:
                 f"a number that it returns depends on {found:.1f} of the {count} slices of "
                 f"`{each.leaf.name}` along axis {axis} on average; it should be {expected:.1f}"
             )
-    return "; ".join(says) or f"what `{call.name}` returns depends on too little"
+    return "; ".join(says) or f"the result of `{call.name}` depends on too little"
 
 
 def without_computing(

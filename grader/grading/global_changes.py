@@ -16,7 +16,7 @@ CHANGED_BY = {  # by the last name of a function that is called
     "set_default_tensor_type": "the type of new tensors",
     "set_default_device": "the device of new tensors",
     "set_grad_enabled": "whether gradients are recorded",
-    "setrecursionlimit": "how deep calls may go",
+    "setrecursionlimit": "how deeply calls may be nested",
     "use_deterministic_algorithms": "which algorithms torch uses",
     "set_flush_denormal": "how torch rounds small numbers",
     "set_float32_matmul_precision": "how precisely torch multiplies",

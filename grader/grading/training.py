@@ -140,11 +140,11 @@ def _refuse_without_sense(
     """Raise `Mismatch` for a training that came apart, or that has not happened."""
     broken = next((step for step, loss in losses if not math.isfinite(loss)), None)
     if broken is not None:
-        raise Mismatch(f"the training came apart: the loss of step {broken} is not finite")
+        raise Mismatch(f"the training diverged: the loss of step {broken} is not finite")
     # A buffer may hold infinities from the beginning, as a mask does.
     finite = [name for name, value in before.items() if value.isfinite().all() and name in after]
     if broken_name := next((name for name in finite if not after[name].isfinite().all()), ""):
-        raise Mismatch(f"the training came apart: {broken_name} holds numbers that are not finite")
+        raise Mismatch(f"the training diverged: {broken_name} holds numbers that are not finite")
     if before.keys() != after.keys() or any(
         after[name].shape != value.shape for name, value in before.items()
     ):
@@ -158,4 +158,4 @@ def _refuse_without_sense(
             for part in (itertools.islice(losses, tenth), losses[-tenth:])
         )
         if last > max(first, RISEN * first):
-            raise Mismatch(f"the training came apart: the loss rose from {first:.3g} to {last:.3g}")
+            raise Mismatch(f"the training diverged: the loss rose from {first:.3g} to {last:.3g}")

@@ -164,7 +164,9 @@ def to_fix(result: ExerciseResult) -> Iterator[TextBlock]:
     costs = test.max_points or not result.passed
     yield TextBlock(1, (hint if costs else "    This check is worth no points.",))
     if test.required and result.points == result.max_points:
-        yield TextBlock(1, ("    All points are earned, but it is not done before this passes.",))
+        yield TextBlock(
+            1, ("    All points are earned, but the exercise is not done until this passes.",)
+        )
 
 
 def _diagnosed(result: ExerciseResult, test: Outcome) -> Iterator[str]:

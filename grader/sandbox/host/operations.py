@@ -18,7 +18,7 @@ CALLED_BACK = "unseen.callbacks"
 # How code hides operations, by the name that the watch gives it.
 HIDING = {
     "unseen.watch": (
-        "your code switched off what the grader watches it with; leave torch's modes and profiler, "
+        "your code switched off the grader's watch over it; leave torch's modes and profiler, "
         "and Python's tracing, alone"
     ),
     "unseen.operations": (

@@ -241,7 +241,7 @@ class Worker:
                     raise wire.Malformed("progress of no call")
                 self._watcher.hear(message)
                 self._check()
-        raise wire.Malformed(f"progress was told more than {wire.MAX_PROGRESS} times")
+        raise wire.Malformed(f"progress was reported more than {wire.MAX_PROGRESS} times")
 
     def _receive(self, end: float) -> wire.Answer | wire.TrainingStep:
         size = wire.HEADER.size
