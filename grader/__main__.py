@@ -30,15 +30,15 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except (OSError, ValueError):  # nobody reads what was left to print; Python would try again
+    except (OSError, ValueError):  # nobody reads the output; when it ends, Python would try again
         os._exit(code)
-    if "torch" in sys.modules:  # Python takes it apart piece by piece, a tenth of a short check
+    if "torch" in sys.modules:  # skips Python's own clean-up, which takes a tenth of a short check
         os._exit(code)
     sys.exit(code)
 
 
 def _open_standard_streams() -> None:
-    """Open those of the three that are closed: else the next file gets their number and output."""
+    """Open each closed standard stream; else the next file gets its number and its output."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -52,7 +52,7 @@ def _open_standard_streams() -> None:
 
 
 def _can_encode(encoding: str) -> bool:
-    """Return whether an encoding has the marks and bars of reports."""
+    """Return whether an encoding can write the marks and bars of reports."""
     try:
         "✓▸█…".encode(encoding)
     except (UnicodeEncodeError, LookupError):
@@ -69,7 +69,7 @@ def run(arguments: list[str] | None = None) -> int:
 def _run(arguments: list[str] | None) -> int:
     # torch warns where NumPy is missing; the grader does not use it.
     warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
-    # It also warns of memory that was taken before it counts, which is left out on purpose.
+    # torch also warns that its count omits memory allocated earlier, which we omit on purpose.
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     try:
         color = False if "NO_COLOR" in os.environ else None
@@ -108,9 +108,9 @@ def _install_remedy(error: Exception) -> str:
 
 
 def _print_error(message: str, remedy: str) -> None:
-    """Print a message, in which names of a stranger's files may stand: they begin no line."""
+    """Print a message; it may hold names of a stranger's files, which must not begin a line."""
     message, remedy = (without_controls(text).replace("\n", "\n  ") for text in (message, remedy))
-    with contextlib.suppress(OSError, ValueError):  # the exit code says it as well
+    with contextlib.suppress(OSError, ValueError):  # the exit code reports the failure as well
         click.echo(click.style("grader: ", fg="red", bold=True) + message, err=True)
         if remedy:
             click.echo(f"  try: {remedy}", err=True)
