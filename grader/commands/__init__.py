@@ -1,4 +1,4 @@
-"""The command line: a module for each command, with its click options and then what it does.
+"""The command line: a module for each command, with its click options above and its use case below.
 
 A command's module is imported when the command is used, so that `grader --help` starts at once and
 imports can stand at the top of files. No other room imports this one.
@@ -15,7 +15,7 @@ import click
 from grader import __version__
 from grader.errors import RequestError, did_you_mean
 
-# Who uses a command, its module, and its line in `grader --help`.
+# For each group of users: a command, its module, and its line in `grader --help`.
 GROUPS = {
     "Students": {
         "init": ("init", "Write the exercises into a folder, to start with."),
@@ -50,10 +50,10 @@ GROUPS = {
 }
 NEED_UNIX = {*GROUPS["Teachers"], "validate"}  # they fork processes that share their memory
 MODULES = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
-STANDBY = "standby"  # the command that only a notebook starts
+STANDBY = "standby"  # hidden, because only a notebook starts it
 
 
-# What people call a command who know other tools.
+# The names of commands in other tools.
 OTHER_WORDS = {
     **dict.fromkeys(("test", "tests", "run", "grade", "submit", "verify"), "check"),
     **dict.fromkeys(("start", "install", "setup", "download"), "init"),
@@ -82,7 +82,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is meant; raise `RequestError` with the closest name."""
+        """Return the named command; raise `RequestError` with the closest name."""
         name = args[0]
         if name not in (*MODULES, STANDBY) and not name.startswith("-"):
             other = OTHER_WORDS.get(name, "")

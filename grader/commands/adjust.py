@@ -69,11 +69,10 @@ def adjust(
     grader adjust s004 --final +1.5 --why "was ill" --in results/
     grader adjust --file adjustments.csv --in results/
 
-    Points of an exercise are added to what its tests give, before weights and
-    lateness; with --final they are added to the mark itself, after both. They count
-    now and after every regrade, and are shown in the student's report. A new
-    adjustment of the same exercise replaces the old one. The effect is shown before
-    anything is kept.
+    Points for an exercise are added to the points of its tests, before weights and lateness; with
+    --final they are added to the mark itself, after both. They count now and after every regrade,
+    and the student's report shows them. A new adjustment of the same exercise replaces the old
+    one. You see the effect before anything is stored.
     """
     with graded_class(course, folder) as standings:
         if file is not None:
@@ -81,7 +80,7 @@ def adjust(
         else:
             wanted = [_request(words, why, final)]
         wanted = [_known(standings, each) for each in wanted]
-        with standings.ledger.writing():  # nothing is kept if something is refused
+        with standings.ledger.writing():  # nothing is stored if any adjustment is refused
             for each in wanted:
                 click.echo(f"  {_adjusted(standings, each, force)}")
             if not (yes or confirmed("Keep this?", otherwise=True)):
@@ -90,7 +89,7 @@ def adjust(
 
 
 def _request(words: Sequence[str], why: str | None, final: bool) -> Request:
-    """Return what the words of the command ask for."""
+    """Return the adjustment that the command line asks for."""
     if len(words) != (2 if final else 3):
         raise RequestError("which student, which exercise, and how many points?", USAGE)
     if not why:
@@ -104,7 +103,7 @@ def _points(text: str, where: str) -> float:
         points = float(text)
     except ValueError:
         points = float("nan")
-    if not abs(points) <= MAX_ADJUSTMENT:  # nor is NaN
+    if not abs(points) <= MAX_ADJUSTMENT:  # NaN does not either
         raise RequestError(f"{where}{text} is not a number of points", "such as +2, -1.5 or 0")
     return points
 
@@ -160,7 +159,7 @@ def _what(wanted: Request) -> str:
 
 
 def _beyond(after: Standing, wanted: Request) -> str:
-    """Return the points that an adjustment leads to, if they are below 0 or above the maximum."""
+    """Return the points after an adjustment, in words, if they are below 0 or above the maximum."""
     report = after.report
     if wanted.exercise != FINAL:
         (result,) = (each for each in report.exercises if each.name == wanted.exercise)
@@ -174,7 +173,7 @@ def _beyond(after: Standing, wanted: Request) -> str:
 
 
 def _effect(before: Standing, after: Standing, wanted: Request) -> str:
-    """Return what an adjustment changes: the points of the exercise, and the mark."""
+    """Return the effect of an adjustment on the points of the exercise and on the mark."""
     where = "counts in the mark itself"
     if wanted.exercise != FINAL:
         old, new = (

@@ -121,7 +121,7 @@ def check(
 
 
 def _refuse_unconfined(course: Course) -> None:
-    """Raise `RequestError` if student code could read a course that it must not read."""
+    """Raise `RequestError` if student code could read a secret course."""
     if sys.platform != "linux":
         raise cannot_confine("That works only on Linux.")
     from grader.classroom.workers.pool import refuse_unconfined  # noqa: PLC0415, slow
@@ -145,7 +145,7 @@ def _deliver(text: str, form: str, output: Path | None, here: list[Path]) -> Non
     if output is None and form == "html" and sys.stdout.isatty():
         output = Path("grader-report.html")
     if output is None:
-        # Those for GitHub are orders, in which a student's text is none.
+        # GitHub obeys these lines; the student's text in them is escaped.
         stream = behind_filter(sys.stdout) if form == "github" else None
         click.echo(text, file=stream, nl=False)
         return

@@ -1,10 +1,10 @@
-"""The process that runs the code of a course nobody trusts: its suites, cases and drawings.
+"""The process that runs the code of an untrusted course: its suites, cases and drawings.
 
     python -I -m grader.commands.confined_process FD
 
-Before it reads a byte of the course it is confined as student code is, and it never held anything
-of its user's. It starts no worker itself: it asks its host, through the socket FD, which hands it
-the worker's socket.
+It is confined like student code before it reads a byte of the course, and never holds any data of
+its user. It starts no worker itself: it asks its host through the socket FD, and the host passes
+it the worker's socket.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 class Host:
-    """The host's end as this process sees it: takes messages, and is a source of workers."""
+    """The host, as this process sees it: exchanges messages, and is a source of workers."""
 
     def __init__(self, orders: socket.socket) -> None:
         self._orders = orders
-        self.on_wait: Callable[[], None] = lambda: None  # the host itself is asked to stop, not us
+        self.on_wait: Callable[[], None] = lambda: None  # only the host is asked to stop
 
     def send(self, message: msgspec.Struct) -> None:
         """Send a message."""
@@ -46,7 +46,7 @@ class Host:
         return message
 
     def receive_body(self) -> bytes:
-        """Return the bytes of the next message, and read nothing of what comes after it."""
+        """Return the bytes of the next message, and read nothing after it."""
         (length,) = messages.HEADER.unpack(self._exactly(messages.HEADER.size))
         return self._exactly(length)
 
@@ -59,10 +59,10 @@ class Host:
         return data
 
     def start(self) -> None:
-        """Do nothing: the host has started what starts workers."""
+        """Do nothing: the host has started the source of workers."""
 
     def prepare_training(self) -> None:
-        """Have the next workers start with what an optimizer imports."""
+        """Make the next workers start with the imports of an optimizer."""
         self.send(messages.PrepareTraining())
 
     def start_worker(self) -> tuple[socket.socket, int]:
@@ -71,11 +71,11 @@ class Host:
         started = self.receive()
         assert isinstance(started, messages.WorkerStarted)
         _, (fd,), _, _ = socket.recv_fds(self._orders, len(messages.PASSED), 1)
-        # All that Python would otherwise have to ask the kernel for, which is not allowed here.
+        # Given in full, because Python would otherwise ask the kernel, which is not allowed here.
         return socket.socket(started.family, socket.SOCK_STREAM, 0, fileno=fd), started.pid
 
     def interrupt(self, pid: int) -> None:
-        """Have worker `pid` send the place where its code is."""
+        """Make worker `pid` send the line that its code is running."""
         self.send(messages.InterruptWorker(pid))
         self.receive()
 
@@ -88,13 +88,13 @@ class Host:
 
 
 def serve(host: Host) -> None:
-    """Confine this process, then grade what the host orders until it orders no more."""
+    """Confine this process, then carry out the host's orders until there are no more."""
     setup = messages.decode_setup(host.receive_body())
     import grader.grading.grader  # noqa: F401, PLC0415, torch and pytest, before it is confined
 
     prepare()
     confine(setup.confinement, Path(setup.private), os.getppid())
-    os.chdir(setup.course)  # the host removes the private folder: nothing can be written
+    os.chdir(setup.course)  # the host then removes the private folder: nothing can be written
     host.send(messages.Confined())
     host.receive()
 

@@ -19,9 +19,9 @@ from grader.errors import RequestError, did_you_mean
 from grader.report import Person
 from grader.submissions.notes import folded
 
-Classes = Mapping[Path, Standings]  # by folder: the class, and the parts that it was merged from
+Classes = Mapping[Path, Standings]  # by folder: the class, and the parts merged into it
 MAX_NAMED = 20  # files in a sentence
-ROWS = {  # what a teacher calls the rows of a table
+ROWS = {  # the names of the tables' rows, for teachers
     "attempts": "attempts",
     "submissions": "sets of files",
     "results": "results",
@@ -45,10 +45,11 @@ def erase(student: str, yes: bool, folder: Path, course: Course) -> int:
     grader erase s004 --in results/
     grader erase s004 --in results/ --yes       without a question
 
-    Files, results, marks, adjustments, history, pages and the line of the roster go,
-    and no byte of them stays in the ledger. The lists and the dashboard are written
-    again without the student; marks and pages of the others stay as they are.
-    Exports and feedback in the folder are removed, because they hold the whole class.
+    Files, results, marks, adjustments, history, pages and the line of the roster are
+    erased, and no byte of them stays in the ledger. The lists and the dashboard are
+    written again without the student; marks and pages of other students stay as they
+    are. Exports and feedback in the folder are removed, because they hold the whole
+    class.
     """
     with contextlib.ExitStack() as stack:
         classes = {
@@ -76,13 +77,13 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _person(classes: Classes, student: str) -> Person:
-    """Return what is known of a student in any part of the class."""
+    """Return the data about a student from any part of the class."""
     found = (standings.ledger.person(student) for standings in classes.values())
     return next((person for person in found if person != Person()), Person())
 
 
 def _known(classes: Classes, name: str) -> str:
-    """Return the id of a student, given it or the name; raise `RequestError` if nobody has it."""
+    """Return a student's id, given the id or the name; raise `RequestError` if nobody has it."""
     owners = {
         student: standings.ledger
         for standings in classes.values()
@@ -102,7 +103,7 @@ def _known(classes: Classes, name: str) -> str:
 
 
 def _said(done: Erased, folder: Path) -> Iterator[str]:
-    """Yield what was erased in a folder."""
+    """Yield lines on what was erased in a folder."""
     rows = [f"{what}: {done.rows[table]}" for table, what in ROWS.items() if table in done.rows]
     lines = [f"lines of the roster and the groups: {done.lines}"] if done.lines else []
     pages = [f"pages: {len(done.pages)}"] if done.pages else []
@@ -123,7 +124,7 @@ def _said(done: Erased, folder: Path) -> Iterator[str]:
 
 
 def _left(folder: Path, names: tuple[str, ...]) -> Iterator[str]:
-    """Yield what this command has not erased."""
+    """Yield lines on what this command cannot erase."""
     if files := still_naming(folder, *names):
         yield f"these still name the student; remove them yourself: {folded(files, MAX_NAMED)}"
     yield "kept: a salted hash of the id, so that grader batch knows who was erased"

@@ -1,4 +1,4 @@
-"""`grader handout`: the repository that students get, and how it is brought up to date."""
+"""`grader handout`: write and update the repository that students get."""
 
 from __future__ import annotations
 
@@ -61,20 +61,21 @@ def handout(
     grader handout ../homework --ci practice    and a workflow that checks each push
     grader handout ../homework --update         after the course has changed
 
-    What a workflow says decides a mark only where students can change neither it nor
-    what it runs: docs/ci.md says where that is, and --ci required is made for it.
+    A workflow may decide marks only if students can change neither the workflow nor the programs
+    that it runs: docs/ci.md says where that is so, and --ci required is made for it.
 
-    An update replaces what nobody has changed. What a student has changed stays as it is; if the
-    course changed it as well, the new version is put beside it and named.
+    An update replaces files that nobody has changed. A file that a student has changed stays as it
+    is; if the course changed it as well, the new version is put beside it, and the command names
+    it.
     """
     refuse_stale(course)
-    is_there = os.path.lexists(folder / LIST)  # it may be anything; `bring` says so
+    is_there = os.path.lexists(folder / LIST)  # anything may have this name; `bring` reports it
     if update and not is_there:
         raise RequestError(f"{folder} was not handed out", f"grader handout {folder}")
     if is_there and not update:
         raise RequestError(f"{folder} was handed out before", f"grader handout {folder} --update")
     workflows = {name: _kind_of(folder / file) for name, file in CI.items()} if update else {}
-    if ci in CI:  # the words of an older version
+    if ci in CI:  # the first line of an older version's workflow
         ci, host = "practice", ci
     if ci is not None:
         workflows[host or "github"] = ci
@@ -93,7 +94,7 @@ def handout(
 
 
 def _kind_of(workflow: Path) -> str | None:
-    """Return which of the workflows a file is, though it may be changed; None if there is none."""
+    """Return the kind of a workflow file, even if it was changed; None if there is no file."""
     if not workflow.is_file():
         return None
     text = read_bounded(workflow, MAX_WORKFLOW_BYTES).decode("utf-8", "replace")
@@ -105,7 +106,7 @@ def files_of(
 ) -> dict[str, bytes]:
     """Return all files of the students' repository, by their paths in it.
 
-    `kinds` says for each host which workflow it gets.
+    `kinds` has the kind of workflow for each host.
     """
     made_from = templates("handout_files")
     wanted = {**TEMPLATES, IGNORED: "gitignore.j2"}

@@ -1,4 +1,4 @@
-"""`grader import`: make exercises of an assignment notebook that another grader's marks are in."""
+"""`grader import`: make exercises from an assignment notebook with another grader's marks."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from grader.submissions.code_files import MAX_NOTEBOOK_BYTES
 from grader.submissions.notebook import NotebookCell, UnreadableNotebook, read_cells
 
 FORMATS: Mapping[str, ModuleType] = {"nbgrader": nbgrader, "otter": otter}
-MAX_TEXT = 512 * 1024  # characters of all cells
+MAX_TEXT = 512 * 1024  # characters of all cells together
 UNREVIEWED_LINES = f"""\
 # Its code came with a notebook. It runs confined until `grader trust` has shown it to you.
 {UNREVIEWED}
 """
-STAGE = "output"  # what every call returns
+STAGE = "output"  # the return value of every call
 HOW = {
     "nbgrader": "give the notebook of the folder source/, with its solutions in it",
     "otter": "give the notebook that `otter assign` takes, with its solutions in it",
@@ -56,11 +56,11 @@ HOW = {
 def import_(
     format_: str, notebook: Path, only: tuple[str, ...], name: str, root: Path | None
 ) -> int:
-    """Make exercises of a marked notebook: FORMAT is nbgrader or otter.
+    """Make exercises from a marked notebook: FORMAT is nbgrader or otter.
 
     Each question becomes an exercise: its text, its solution and its tests are carried
-    over, and `grader validate` lists what is left to do. No code of the notebook is run,
-    and later commands run it confined, until `grader trust` has shown it to you.
+    over, and `grader validate` lists what is left to do. No code of the notebook is run;
+    later commands run it confined until `grader trust` has shown it to you.
     """
     if name:
         refuse_name(name, f"--name {EXAMPLE}")
@@ -98,7 +98,7 @@ def _read(notebook: Path) -> tuple[NotebookCell, ...]:
 
 
 def _check_format(cells: Sequence[NotebookCell], format_: str, notebook: Path) -> None:
-    """Raise `RequestError` if a notebook has no marks of a format; it may have another's."""
+    """Raise `RequestError` if a notebook has no marks of this format; name the one it has."""
     if FORMATS[format_].is_marked(cells):
         return
     problem = f"{notebook} has no cell that is marked for {format_}"
@@ -114,7 +114,7 @@ def _check_format(cells: Sequence[NotebookCell], format_: str, notebook: Path) -
 
 
 def _check_names(exercises: Sequence[NewExercise], place: CoursePlace, notebook: Path) -> None:
-    """Raise `RequestError` before anything is written."""
+    """Raise `RequestError` for impossible names, before anything is written."""
     names = Counter(one.name for one in exercises)
     for one in exercises:
         cell, again = one.question.cell, f"--only {one.question.name or one.name} --name another"
@@ -140,7 +140,7 @@ def _write(exercises: Sequence[NewExercise], place: CoursePlace) -> None:
 
 
 def _tell(imported: Imported, place: CoursePlace) -> None:
-    """Say what was written, what was left out, and what comes next."""
+    """Print what was written, what was left out, and what comes next."""
     for one in imported.exercises:
         to_do = f", {one.to_do} to be written" if one.to_do else ""
         counted = f"{_count(one.points, 'point')}, {_count(one.tests, 'hidden test')}{to_do}"
