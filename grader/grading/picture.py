@@ -29,7 +29,7 @@ def head_view(exercise: Exercise, student: Any, reference: Any) -> HeadView | No
     try:
         actual = picture.weights(student)
     except (CheckFailure, *DRAWING_ERRORS):
-        return None  # the tests tell the student what is wrong
+        return None  # no error here: the tests tell the student
     if isinstance(actual, Tensor) and actual.shape == expected.shape and actual.isfinite().all():
         return HeadView(tuple(picture.TOKENS), matrices_of(expected), matrices_of(actual))
     return None
