@@ -1,4 +1,4 @@
-"""The policy of a course: how points are weighted, what lateness costs, what students see when."""
+"""The policy of a course: weights, the price of lateness, and what students may see when."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Late(Struct, frozen=True, forbid_unknown_fields=True):
-    """The table `late` of `course.toml`; it has either `per_day` or `steps`."""
+    """The table `late` of `course.toml`, with either `per_day` or `steps`."""
 
     grace_minutes: Annotated[float, Meta(ge=0, le=365 * 24 * 60)] = 0.0
     per_day: Percent | None = None
@@ -48,7 +48,7 @@ class Marking(Struct, frozen=True, forbid_unknown_fields=True):
     carry_forward: bool = True
 
 
-# Packages that draw, show progress or belong to a notebook: no exercise needs what they compute.
+# Packages that draw, show progress or belong to a notebook: no exercise needs their results.
 MUTED = (
     *("matplotlib", "mpl_toolkits", "pylab", "seaborn", "plotly", "tqdm", "IPython", "ipywidgets"),
     *("google.colab", "torch.utils.tensorboard", "tensorboard", "torchinfo", "torchsummary"),
@@ -57,9 +57,9 @@ MUTED = (
 
 
 class CourseList(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A table in `lists` of `course.toml`: some of the exercises, as a course of their own.
+    """A table in `lists` of `course.toml`: some of the exercises, as a separate course.
 
-    Without `exercises`, it has all; without `title`, that of the course.
+    Without `exercises`, it has all of them; without `title`, the course's title.
     """
 
     points: Count
@@ -79,7 +79,7 @@ class CourseSettings(Struct, frozen=True, forbid_unknown_fields=True):
     due: Annotated[datetime, Meta(tz=True)] | None = None
     late: Late = Late()
     extra_credit: tuple[str, ...] = ()
-    weights: dict[str, Any] = {}  # values are converted one by one: an error names the exercise
+    weights: dict[str, Any] = {}  # converted one by one, so that an error names the exercise
     show: Show = Show()
     marking: Marking = Marking()
     mute_imports: tuple[str, ...] = MUTED
@@ -94,8 +94,8 @@ class Policy:
     the delay decides instead. A late submission never keeps less than `floor` percent. A delay
     within `grace` costs nothing; a longer one counts from the due date. The `visible` mark of a
     test may be stricter than `show`. With `carry_forward`, a mistake that explains all wrong
-    answers of an exercise costs its price, whatever its checks take. `missing` are the points of
-    whoever is on the roster and handed in nothing; None gives them no mark.
+    answers of an exercise costs its price, not the points of its checks. `missing` are the points
+    of a student on the roster who handed in nothing; None gives no mark.
     """
 
     due: datetime | None = None
@@ -107,7 +107,7 @@ class Policy:
     extra_credit: tuple[str, ...] = ()
     show: Mapping[str, When] = field(default_factory=dict)
     carry_forward: bool = True
-    missing: int | None = field(default=None, repr=False)  # it decides the mark of no submission
+    missing: int | None = field(default=None, repr=False)  # it decides no submission's mark
 
     def days_late(self, submitted: datetime | None, due: datetime | None = None) -> float:
         """Return the delay in days; `due` is an extension. Returns 0 within the grace period."""
@@ -118,7 +118,7 @@ class Policy:
 
     @property
     def zone(self) -> tzinfo | None:
-        """The time zone of the course: that of its due date."""
+        """The time zone of the course, from its due date."""
         return self.due.tzinfo if self.due else None
 
     @property
@@ -127,7 +127,7 @@ class Policy:
         return bool(self.per_day or self.steps)
 
     def keeps(self, days: float) -> float:
-        """Return the percentage of its points that a submission keeps when it is `days` late."""
+        """Return the percentage of its points that a submission keeps if it is `days` late."""
         if days <= 0:
             return 100.0
         if self.steps:
@@ -137,7 +137,7 @@ class Policy:
         return max(kept, self.floor)
 
     def counted_days(self, days: float) -> float:
-        """Return a delay as it counts: in days begun, unless the rule has steps."""
+        """Return the delay that counts: in days begun, unless the rule has steps."""
         return round(days, 2) if self.steps or not self.per_day else math.ceil(days)
 
     def mark(
@@ -146,9 +146,9 @@ class Policy:
         days: float,
         adjustment: Adjustment | None = None,
     ) -> Mark:
-        """Return the mark for these results when the submission is `days` late.
+        """Return the mark for these results if the submission is `days` late.
 
-        An `adjustment` of the mark is added at the end, whatever lateness takes off.
+        An `adjustment` of the mark is added at the end, after lateness.
         """
         earned = max(0.0, sum(map(self._counts, exercises)))
         kept = self.keeps(days)
@@ -187,7 +187,7 @@ class Policy:
             yield NOT_NEGATIVE, max(0.0, left + adjustment.points)
 
     def _how(self, exercises: Sequence[ExerciseResult]) -> str:
-        """Return in words how the exercises count, other than with the points of their tests."""
+        """Return in words how exercises count, if not simply with the points of their tests."""
         ways = {
             "adjusted": any(exercise.adjustment for exercise in exercises),
             "weighted": any(self._weight(exercise) != 1 for exercise in exercises),
@@ -196,7 +196,7 @@ class Policy:
         return ", ".join(way for way, applies in ways.items() if applies)
 
     def _changes(self, exercise: ExerciseResult) -> bool:
-        """Return whether an exercise counts other than with the points of its tests."""
+        """Return whether an exercise does not simply count with the points of its tests."""
         is_extra = exercise.name in self.extra_credit
         return is_extra or self._counts(exercise) != exercise.points
 
@@ -217,9 +217,9 @@ class Policy:
 
 
 def _summed(steps: Iterable[tuple[str, float]]) -> tuple[MarkStep, ...]:
-    """Return the steps that say or change something.
+    """Return the steps that have a text or change the total.
 
-    What is added is the difference of two rounded totals, so that every line adds up as printed.
+    Each step adds the difference of two rounded totals, so that every line adds up as printed.
     """
     summed: list[MarkStep] = []
     before = 0.0
@@ -241,7 +241,7 @@ def _late_in_words(days: float, counted: float, kept: float) -> str:
 
 
 def delay_in_words(days: float) -> str:
-    """Return how late something is, such as "2 days and 6 minutes late"."""
+    """Return a delay in words, such as "2 days and 6 minutes late"."""
     minutes = max(1, round(days * 24 * 60))
     sizes = {"day": minutes // 1440, "hour": minutes // 60 % 24, "minute": minutes % 60}
     parts = [f"{n} {unit}{'s' if n > 1 else ''}" for unit, n in sizes.items() if n]

@@ -113,7 +113,7 @@ class InThisProcess:
 
     @contextlib.contextmanager
     def _switched(self) -> Iterator[None]:
-        """Give the code its own generator, dtype and streams in the block, then the tests theirs."""
+        """Give the code its own generator, dtype and streams in the block, then the tests'."""
         generator, dtype = torch.default_generator.get_state(), torch.get_default_dtype()
         grad, streams = torch.is_grad_enabled(), (sys.stdin, sys.stderr)
         trace = sys.gettrace()

@@ -1,7 +1,7 @@
 """The views of a report: terminal, JSON, Markdown and HTML; the class page; other platforms.
 
-Everything here is made from a `Report` or a `Summary`. Imports neither files nor torch, and
-nothing of the project except `grader.report`.
+Every view is made from a `Report` or a `Summary`. Reads no files, and imports neither torch nor
+anything of the project except `grader.report`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FORMATS = ("text", "json", "markdown", "html", "junit", "github", "gradescope", 
 
 
 def render(report: Report, form: str, height: int | None = None) -> str:
-    """Return the report in one of `FORMATS`; as text it has fewer than `height` lines, if given."""
+    """Return the report in one of `FORMATS`; a text has fewer than `height` lines, if given."""
     if form == "text":
         return text.render(report, height)
     if form == "json":
@@ -38,5 +38,5 @@ def render(report: Report, form: str, height: int | None = None) -> str:
 
 
 def to_text(data: object) -> str:
-    """Return the JSON data that a platform takes as text."""
+    """Return JSON data as text for a platform."""
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"

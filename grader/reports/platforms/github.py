@@ -1,7 +1,7 @@
-"""What a job of GitHub Actions prints: the report as text, then a remark at each place to fix.
+"""The output in a job of GitHub Actions: the report as text, then a remark at each place to fix.
 
-Lines that begin with `::` are orders to the runner there. So that a student's text gives none, the
-report stands where orders are switched off, and a remark has no character that could begin one.
+The runner obeys lines that begin with `::`. So that a student's text gives no order, the report is
+printed while orders are switched off, and a remark has no character that could begin an order.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from grader.report import ExerciseResult, Report
 from grader.reports import text
 
-OLDER_ORDER = "##["  # which may stand anywhere in a line
-MAX_REMARKS = 10  # of one step: the runner shows no more
+OLDER_ORDER = "##["  # an order that may be anywhere in a line
+MAX_REMARKS = 10  # remarks of one step: the runner shows no more
 
 
 def to_commands(report: Report) -> str:
-    """Return the text of the report and the orders that show what to fix beside the code."""
+    """Return the text of the report, and the orders that show remarks beside the code."""
     token = f"grader-{secrets.token_hex(16)}"
     shown = text.render(report, None).rstrip("\n")
     remarks = [remark for each in report.exercises for remark in _remarks(each)][:MAX_REMARKS]
