@@ -1,4 +1,4 @@
-"""The files of records in a students' copy: a zip of cases and answers, and a JSON file of texts."""
+"""The files of a students' copy's records: a zip of cases and answers, a JSON file of texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-ins as a worker gets them: compiled, since student code can read all that it holds."""
+"""Stand-ins for a worker: compiled, because student code can read everything in its process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.sandbox.wire import Source
 
 @functools.lru_cache(maxsize=64)
 def without_text(source: Source) -> Source:
-    """Return a stand-in as code without its text, comments and docstrings."""
+    """Return a stand-in as code, without its text, comments and docstrings."""
     try:
         tree = parsed(source.text, source.file)
         for node in ast.walk(tree):

@@ -30,8 +30,8 @@ from grader.sandbox.worker.serving import Conversation, drop_project_paths, warm
 
 HUGE_PAGE = 2 * 1024 * 1024
 MADV_HUGEPAGE, MADV_COLLAPSE = 14, 25
-INTERRUPT = signal.SIGUSR1  # tells a worker to send the place where its code is
-CONNECTION = 3  # the descriptor of a worker's socket to its host; all above it are closed
+INTERRUPT = signal.SIGUSR1  # tells a worker to send the place of its code
+CONNECTION = 3  # the descriptor of a worker's socket to its host; all higher ones are closed
 Hosts = dict[socket.socket, set[int]]  # the pids of each host's workers
 
 
@@ -41,7 +41,7 @@ def run_zygote(control_socket: socket.socket, root: Path) -> None:
     drop_project_paths()
     warm_up()
     gc.collect()
-    gc.freeze()  # otherwise the collector would write to, and so copy, every page in every worker
+    gc.freeze()  # else garbage collection would write to, and so copy, every page in every worker
     if sys.platform == "linux":
         _use_huge_pages()
     prepare()
@@ -76,7 +76,7 @@ def _take_order(host: socket.socket, hosts: Hosts, quota: QuotaMonitor) -> bool:
                 host.sendall(control.encode(pid))
             case control.Reap(pid, grace):
                 ended = control.Ended(-signal.SIGKILL)
-                if pid in hosts[host]:  # a worker of an earlier zygote was killed with that zygote
+                if pid in hosts[host]:  # else it was killed with an earlier zygote
                     hosts[host].remove(pid)
                     ended = control.Ended(*quota.end(pid, grace))
                 host.sendall(control.encode(ended))
@@ -96,7 +96,7 @@ def _take_order(host: socket.socket, hosts: Hosts, quota: QuotaMonitor) -> bool:
 
 
 def _prepare_training() -> None:
-    """Import what `torch.optim` imports when the first optimizer is made: 800 modules."""
+    """Import the 800 modules that `torch.optim` imports for the first optimizer."""
     importlib.import_module("torch._dynamo")
     gc.collect()
     gc.freeze()
@@ -105,7 +105,7 @@ def _prepare_training() -> None:
 
 def _pin_to(core: int | None) -> None:
     if core is not None:
-        with contextlib.suppress(OSError):  # the core may be gone by now
+        with contextlib.suppress(OSError):  # the core may have been removed by now
             os.sched_setaffinity(0, {core})
 
 
@@ -130,7 +130,7 @@ def _run_worker(fd: int, confinement: Confinement, private: Path, parent: int) -
 
 
 def _use_huge_pages() -> None:
-    """Move this process's memory to huge pages: a worker's fork and end then cost about half.
+    """Move this process's memory to huge pages, which halves the cost of a worker's fork and end.
 
     A kernel without huge pages ignores the request.
     """
