@@ -55,7 +55,7 @@ COLUMNS = {
     "laatst gewijzigd (inzending), laatst gewijzigd (insturing), ostatnia modyfikacja (zadanie)",
 }
 IDENTIFYING = ("id", "login", "email", "number", "name")
-# What a worksheet of Moodle has no column for; whatever has one is a teacher's own roster.
+# Columns that Moodle's worksheets lack; a file with one of them is a teacher's own roster.
 OWN_COLUMNS = ("login", "due", "submitted")
 MOODLES_FEWEST = 6  # columns of a worksheet
 # Moodle writes an id as "Participant 12", in the language of the teacher.
@@ -73,8 +73,8 @@ EXPECTED = "a roster has a line of column names, such as id,name,email,due"
 class RosterRow:
     """One student, with their own due date and the time when they handed in, if given.
 
-    `group` is the group that hands in together. `unread` says which time of the platform's cannot
-    be read; the student is not on time because of that.
+    `group` is the group that hands in together. `unread` names a time from the platform that
+    cannot be read; it does not make the student on time.
     """
 
     student: str
@@ -100,12 +100,12 @@ class Roster:
     file: str = ""  # the name of the file that it was read from
 
     def to_setting(self) -> Any:
-        """Return the roster as a ledger keeps it."""
+        """Return the roster as a ledger stores it."""
         return msgspec.to_builtins(self)
 
     @staticmethod
     def from_setting(setting: object) -> Roster:
-        """Return the roster that a ledger keeps; an empty one if there is none that can be read."""
+        """Return the roster that a ledger stores; an empty one if none can be read."""
         try:
             return msgspec.convert(setting, Roster)
         except msgspec.ValidationError:
@@ -119,7 +119,7 @@ class Roster:
     def matching(self, attempt: Attempt) -> list[RosterRow]:
         """Return the rows that match an attempt by id, login, email or number, else by name.
 
-        Several rows match if the attempt has the id of one student and the email of another, say.
+        Several rows match if, for example, the attempt has one student's id and another's email.
         """
         person, student = attempt.person, attempt.student
         known = [("id", student), ("login", person.login), ("email", person.email)]
@@ -164,7 +164,7 @@ NO_ROSTER = Roster()
 def _key(field: str, value: str) -> tuple[str, str]:
     """Return a value for comparison; Canvas writes names in lower case, with letters only.
 
-    An accent may be a letter's own or stand behind it, as on a Mac; vowel signs are letters, too.
+    An accent may be part of a letter or follow it, as on a Mac; vowel signs are letters, too.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", value).casefold())
     return field, "".join(filter(_is_letter, folded)) if field == "name" else folded
@@ -318,9 +318,9 @@ class _RowReader:
             raise RequestError(what, error.remedy) from None
 
     def _extension(self, line: int, text: str, zone: tzinfo) -> tuple[datetime | None, str]:
-        """Return the due date that Moodle writes into the status of whoever has an extension.
+        """Return the due date that Moodle writes into the status of a student with an extension.
 
-        Such a status ends in "…: " and a date. One that cannot be read is told.
+        Such a status ends in "…: " and a date. A status that cannot be read is reported.
         """
         written = text.rpartition(": ")[2] if ": " in text else ""
         if not YEAR.search(written):

@@ -1,4 +1,4 @@
-"""The rules under which marks are published: what decides a mark beside the files and the seed."""
+"""The rules under which marks are published: all that decides a mark except files and seed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.course.policy import Policy
 RULES = "rules"  # the setting with the parts of the rules under which marks were published
 SOMETHING = "the course, its rules or the grader"
 MAX_NAMED = 4  # parts in a sentence
-NO_RULE = {"show", "missing"}  # of a policy; they decide no submission's mark
+NO_RULE = {"show", "missing"}  # fields of a policy that decide no submission's mark
 POLICY = {
     "due": "the due date",
     "grace": "the grace period",
@@ -27,13 +27,13 @@ POLICY = {
 
 def rules_of(course: Course, attempt: str, versions: str) -> str:
     """Return a hash over everything that decides the mark of a submission, except the seed."""
-    counting = dataclasses.replace(course.policy, show={})  # what students may see decides no mark
+    counting = dataclasses.replace(course.policy, show={})  # visibility decides no mark
     rules = repr((course.hash, counting, attempt, versions))
     return hashlib.sha256(rules.encode()).hexdigest()[:16]
 
 
 def parts_of(course: Course, attempt: str, versions: Mapping[str, str]) -> dict[str, str]:
-    """Return the parts of the rules: what teachers call each, and a text that identifies it."""
+    """Return the parts of the rules: teachers' name for each, and a text that identifies it."""
     fields = [each.name for each in dataclasses.fields(Policy) if each.name not in NO_RULE]
     return {
         **{POLICY[name]: repr(getattr(course.policy, name)) for name in fields},
@@ -44,7 +44,7 @@ def parts_of(course: Course, attempt: str, versions: Mapping[str, str]) -> dict[
 
 
 def changed_parts(before: Mapping[str, str] | None, now: Mapping[str, str]) -> str:
-    """Return in words which parts differ; `SOMETHING` if it is not known what they were."""
+    """Return in words which parts differ; `SOMETHING` if the earlier ones are unknown."""
     names = dict.fromkeys((*now, *(before or ())))
     changed = [name for name in names if before and before.get(name) != now.get(name)]
     more = [f"{len(changed) - MAX_NAMED} more"] if len(changed) > MAX_NAMED else []

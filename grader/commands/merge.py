@@ -1,4 +1,4 @@
-"""`grader merge`: put together the parts of a class that several machines graded."""
+"""`grader merge`: merge the parts of a class that several machines graded."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHARED = {
     ROSTER: "roster",
     GROUPS: "groups",
     LIST: "course-list",
-}  # settings that all parts must have in common
+}  # settings that all parts must share
 _NAME = re.compile(r"shard-(\d+)-of-(\d+)")
 
 
@@ -121,13 +121,13 @@ def shards_in(folder: Path) -> list[Shard]:
 def absorb_all(ledger: Ledger, shards: list[Shard]) -> None:
     """Take every part into one ledger; raise `RequestError` if they were graded differently."""
     with ExitStack() as stack:
-        for shard in shards:  # all of them, before anything is taken in
+        for shard in shards:  # all parts are checked before anything is stored
             part = stack.enter_context(open_ledger(shard.ledger.parent))
             part.check_all()
             ledger.review.include(part.review)
         settings = _shared_settings(shards)
         with ledger.taking_in():
-            pass  # students that are in none of the parts any more are gone
+            pass  # students that are in no part any more are gone
         for shard in shards:
             ledger.absorb(shard.ledger)
         for key, value in settings.items():

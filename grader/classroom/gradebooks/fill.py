@@ -19,7 +19,7 @@ from grader.errors import RequestError
 from grader.submissions.notes import folded, shortened
 
 _TITLE_AND_NUMBER = re.compile(r"(.*?)\s*\(([0-9]+)\)", re.DOTALL)
-_NUMBER = re.compile(r"[0-9]{1,12}(?:[.,][0-9]{1,12})?")  # of more digits no points are
+_NUMBER = re.compile(r"[0-9]{1,12}(?:[.,][0-9]{1,12})?")  # digits of a number; no points have more
 SMALLEST = Decimal("0.01")
 
 
@@ -27,9 +27,9 @@ SMALLEST = Decimal("0.01")
 class Filled:
     """A gradebook with columns filled in: its bytes, their names, and how many marks it got.
 
-    `without` names the students who have no mark, `excused` those who have one but whose cell says
-    that they are excused, `commented` those with a comment of somebody else. The cells of all are
-    unchanged. `unmatched` says who has a mark and no row.
+    `without` names the students without a mark, `excused` those with a mark whose cell says that
+    they are excused, `commented` those with somebody else's comment. The cells of all these are
+    unchanged. `unmatched` names students with a mark and no row.
     """
 
     data: bytes
@@ -231,7 +231,7 @@ class _Filling:
 
 
 def exercises_of(marks: Iterable[StudentMark]) -> list[ExercisePoints]:
-    """Return an example of each exercise that the marks are made of, in order."""
+    """Return an example of each exercise in the marks, in order."""
     return list({each.name: each for mark in marks for each in mark.exercises}.values())
 
 

@@ -73,7 +73,7 @@ def keys(**texts: Sequence[str]) -> frozenset[Key]:
 
 @dataclass(frozen=True)
 class Matches:
-    """The mark of each row that has one, by the index of the row, and who has no row of their own.
+    """The mark of each row, by the index of the row, and the students without a row of their own.
 
     `without_row` says of each of these students which rows match.
     """
@@ -98,8 +98,7 @@ def match_rows(marks: Sequence[StudentMark], rows: Sequence[GradebookRow]) -> Ma
     """Match each mark with the row of its student.
 
     A student matches every row that shares a key with them. If no row does, an id that is the
-    number there decides, then a full name.
-    A row that two students match is nobody's.
+    number in a row decides, then a full name. A row that two students match belongs to neither.
     """
     by_key = _index(rows)
     found: dict[int, StudentMark] = {}

@@ -1,7 +1,7 @@
-"""Feedback on its way back to students: what it says, and the files that platforms take.
+"""Feedback on its way back to students: its texts, and the files for platforms.
 
-This room turns what a student may see into names, texts and bytes. It knows neither the ledger nor
-where files are written.
+This package turns the parts that a student may see into names, texts and bytes. It knows neither
+the ledger nor where files are written.
 """
 
 from grader.classroom.returning.mail import (

@@ -1,4 +1,4 @@
-"""Mails to students: an mbox of messages as RFC 5322 has them, and a table for other tools."""
+"""Mails to students: an mbox of messages after RFC 5322, and a table for other tools."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _POLICY = policy.default.clone(max_line_length=78)
 class Mail:
     """A message to one student; `name`, `subject` and `student` are single lines.
 
-    `attachment` is the name of the page, `date` when what it says was published.
+    `attachment` is the name of the page, `date` the time at which the mark was published.
     """
 
     student: str
@@ -63,7 +63,7 @@ def parse_sender(text: str) -> Address:
 
 
 def mbox_entry(mail: Mail, sender: Address) -> bytes:
-    """Return a mail as it stands in an mbox, the same bytes whenever it is made."""
+    """Return a mail as an entry of an mbox, with the same bytes every time."""
     when = (mail.date or datetime.fromtimestamp(0, UTC)).astimezone(UTC)
     stream = io.BytesIO()
     stream.write(f"From {sender.addr_spec} {time.asctime(when.timetuple())}\n".encode())

@@ -1,4 +1,4 @@
-"""The names by which a platform knows whose a feedback file is.
+"""The names by which a platform recognises the owner of a feedback file.
 
 Moodle reads `{name}_{participant}_{plugin}` in the name of a folder or file. Canvas reads the
 numbers of the user and of the attachment in `{name}_{user}_{attachment}_{file}`.
@@ -15,15 +15,15 @@ from grader.submissions.layouts.moodle import MARKER
 
 PAGE = "feedback.html"
 _PARTICIPANT = re.compile(r".*_[0-9]+", re.DOTALL)
-# What no name of a download holds, and what a zip or another system reads as something else.
+# Characters that no name of a download holds, and those that zips or other systems misread.
 _STRANGE = re.compile(r"[/\\:\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff" + UNSEEN + "]")
 
 
 def moodle_name(student: str, names: Sequence[str]) -> str | None:
-    """Return the name of a student's page in Moodle's zip; None if Moodle cannot tell whose it is.
+    """Return the name of a student's page in Moodle's zip; None if Moodle would not recognise it.
 
-    `names` are those of the student's folder or files in the download. Whoever handed in no file
-    has none there; then the participant's number alone says whose the page is.
+    `names` are those of the student's folder or files in the download. A student without files has
+    none there; then only the participant's number identifies the page.
     """
     if not names:
         folder = f"Participant_{student}{MARKER}file_"  # Moodle reads the number, and no more

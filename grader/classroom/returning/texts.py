@@ -1,4 +1,4 @@
-"""What a student is told in few words: in a comment of a gradebook, and in a mail."""
+"""The short texts for a student: a comment in a gradebook, and a mail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORMULAS = re.compile(rf"({CELL_START})([{re.escape(''.join(FORMULA))}]+)")
 
 
 def one_line(text: str) -> str:
-    """Return a text as one line that can be encoded, whatever a student's name holds."""
+    """Return a text as one line that can be encoded, with any student's name."""
     spaced = "".join(letter if letter.isprintable() else " " for letter in text)
     return " ".join(spaced.split())
 
@@ -34,7 +34,7 @@ def comment(report: Report) -> str:
 
 
 def is_own_comment(text: str) -> bool:
-    """Return whether a comment is one that `comment` has made before."""
+    """Return whether `comment` has made a comment before."""
     return bool(_OWN.match(text))
 
 
