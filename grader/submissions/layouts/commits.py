@@ -1,4 +1,4 @@
-"""What the commits of a clone hold, read by git without anything that the clone configures.
+"""The commits of a clone, read by git without the clone's configuration.
 
 A clone's configuration can name commands that git would run, so git never uses the clone's `.git`
 folder. The commit that HEAD names is read here as text. Then git reads this commit in an empty
@@ -28,13 +28,13 @@ MAX_TEXT = 4 * 1024 * 1024  # bytes of a file in .git; a file of packed refs can
 MAX_COMMIT = 64 * 1024  # bytes of a commit with its message
 MAX_TREE = 8 * 1024 * 1024  # bytes of the list of a commit's files
 MAX_BLOBS = 64 * 1024 * 1024  # bytes of all files that are read of one commit
-CPU_SECONDS, TIMEOUT = 10, 30  # of computing and in all, for one git command
+CPU_SECONDS, TIMEOUT = 10, 30  # seconds of computing and of time, for one git command
 HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
 COMMITTER = re.compile(rb"^committer .*> ([0-9]{1,12}) ([+-])([0-9]{2})([0-9]{2})$", re.MULTILINE)
 LISTED = re.compile(rb"100(?:644|755|664) blob ([0-9a-f]+)\t([^\0]+)")
 SIZED = re.compile(rb"^([0-9a-f]+) blob ([0-9]{1,18})$", re.MULTILINE)
-# What goes wrong when somebody else's objects are read.
+# The errors of reading somebody else's objects.
 UNREADABLE = (NotOpened, OSError, subprocess.SubprocessError, ValueError, OverflowError)
 
 
@@ -47,7 +47,7 @@ class Head:
 
 
 def head_of(clone: Path) -> Head:
-    """Return what HEAD names in a clone."""
+    """Return the commit that HEAD names in a clone."""
     git_folder = clone / ".git"
     head = _read_text(git_folder, "HEAD").strip()
     if not head.startswith("ref: "):
@@ -87,7 +87,7 @@ class Commits:
     _objects: Path
 
     def time(self, commit: str) -> datetime | None:
-        """Return the committer's time of a commit; None if it says none."""
+        """Return the committer's time of a commit; None if it has none."""
         header = self._git("cat-file", "commit", commit, most=MAX_COMMIT).partition(b"\n\n")[0]
         return _committer_time(header)
 
@@ -104,7 +104,7 @@ class Commits:
         return dict(_blobs(data)) if names else {}
 
     def sizes(self, blobs: Sequence[str]) -> Mapping[str, int]:
-        """Return how many bytes files have, by the names that `files` gives them."""
+        """Return the sizes of files in bytes, by the names that `files` gives them."""
         asked = "\n".join(dict.fromkeys(blobs))
         data = self._git("cat-file", "--batch-check", given=asked, most=MAX_TREE)
         return {name.decode(): int(size) for name, size in SIZED.findall(data)}
@@ -116,7 +116,7 @@ class Commits:
         return found.decode("ascii").strip()
 
     def _git(self, *arguments: str, most: int, given: str = "") -> bytes:
-        """Return what git prints, at most so many bytes: it is ended if it prints more."""
+        """Return the output of git, at most `most` bytes; git is ended if it prints more."""
         limits = Confinement(memory_bytes=4 << 30, cpu_seconds=CPU_SECONDS, file_bytes=most)
         with tempfile.TemporaryFile() as output:
             subprocess.run(
@@ -128,7 +128,7 @@ class Commits:
                 stderr=subprocess.DEVNULL,
                 timeout=TIMEOUT,
                 check=True,
-                # What the objects of a clone hold is a stranger's as well.
+                # The objects of a clone are a stranger's as well.
                 preexec_fn=lambda: confine_program(limits, (self._home, self._objects)),
             )
             output.seek(0)

@@ -1,7 +1,7 @@
 """Clones of the students' repositories: `{slug}-submissions/{slug}-{login}/` or `{login}/`.
 
-The time of a clone is that of its last commit. What is graded are the files in its folder, or those
-of the last commit before a deadline.
+The time of a clone is that of its last commit. The files in its folder are graded, or those of the
+last commit before a deadline.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from grader.submissions.reader.host import exercise_names
 from grader.trees import NotOpened, read_file
 
 PARENT = "-submissions"
-MAX_FILES = 1000  # of one commit or of one folder that are looked at
-ROOM_FOR_NAMES = 1 << 20  # bytes of what git prints around the files of a commit
+MAX_FILES = 1000  # files examined of one commit or one folder
+ROOM_FOR_NAMES = 1 << 20  # bytes that git prints around the files of a commit
 FIX = "fix that, and run the same command again"
 NO_TIME = "the commit that is checked out cannot be read, so nothing says when it was made"
 DETACHED = "no branch is checked out (detached HEAD), so later commits may be missing"
@@ -97,7 +97,7 @@ def _login(name: str, prefix: str) -> str:
 
 
 def _with_commit(attempt: Attempt, course: Course) -> Attempt:
-    """Return an attempt with the time of its commit, and with flags on what is odd about it."""
+    """Return an attempt with the time of its commit, and with flags on anything odd."""
     if not attempt.parts:
         return attempt
     clone = attempt.parts[0].path
@@ -117,7 +117,7 @@ def _with_commit(attempt: Attempt, course: Course) -> Attempt:
 
 
 def _oddities(clone: Path, commits: Commits, course: Course) -> Iterator[str]:
-    """Yield what is odd about the files of a clone, compared with those of its commit."""
+    """Yield the oddities of a clone's files, compared with those of its commit."""
     files = {path: blob for path, blob in commits.files(commits.head).items() if _is_code(path)}
     there = _code_in(clone, commits.head)
     if edited := sorted(_edited(there, files, course)):
@@ -126,7 +126,7 @@ def _oddities(clone: Path, commits: Commits, course: Course) -> Iterator[str]:
     near = {path: files[path] for path in _nearest(files)}
     wanted = [blob for blob in near.values() if blob not in known]
     contents = {**known, **(commits.read(wanted) if wanted else {})}
-    # A file may lie in a thousand places.
+    # A file may be in a thousand places.
     different = {
         (_exercise_of(path, course), _is_python(path), blob) for path, blob in near.items()
     }
@@ -138,7 +138,7 @@ def _oddities(clone: Path, commits: Commits, course: Course) -> Iterator[str]:
 
 
 def _nearest(paths: Iterable[str]) -> list[str]:
-    """Return so many paths as are looked at: those with the fewest folders on the way."""
+    """Return the paths to examine: those with the fewest folders on the way."""
     return heapq.nsmallest(MAX_FILES, paths, key=lambda path: path.count("/"))
 
 
@@ -171,7 +171,8 @@ def _code_in(clone: Path, head: str) -> dict[str, _WorkingFile]:
                 except (NotOpened, OSError):
                     continue
                 room -= len(data)
-                # Git may have been told to write other line ends than those of the commit.
+                # Git may write other line endings than those of the commit, if it is configured
+                # to.
                 both = data, data.replace(b"\r\n", b"\n")
                 found[path] = _WorkingFile(tuple(blob_name(one, head) for one in both), data)
         level = [one.path for one in entries if one.is_folder and is_searched(one.name)]
@@ -196,7 +197,7 @@ def _own_name(path: str, course: Course) -> str:
 
 
 def _exercise_of(path: str, course: Course) -> str:
-    """Return the exercise that a file is meant for by its name, or nothing."""
+    """Return the exercise for which a file is meant by its name, or nothing."""
     stem = PurePosixPath(path).stem
     return (
         _own_name(path, course)
@@ -212,7 +213,7 @@ def _is_python(path: str) -> bool:
 def _has_work(name: str, is_python: bool, data: bytes, course: Course) -> bool:
     """Return whether a file of a commit is work of the student: for an exercise, and not a stub.
 
-    `name` is the exercise that it is meant for by its own name, or nothing.
+    `name` is the exercise for which it is meant by its own name, or nothing.
     """
     known = exercise_names(course)
     if name and is_python:

@@ -1,9 +1,9 @@
-"""Asking a reader: a confined process that is ended if it takes too long.
+"""Asks a reader: a confined process, which is ended if it takes too long.
 
-Each job has a reader of its own, but for the attempts of a class: see `class_reader`.
+Each job has a reader of its own, except the attempts of a class: see `class_reader`.
 
-Whatever a reader does, it costs the submission that it reads and no other. What this machine is at
-fault for, such as a full disk, is a `RequestError`.
+Whatever a reader does, it can cost only the submission that it reads. If this machine is at fault,
+for example with a full disk, a `RequestError` is raised.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ T = TypeVar("T", bound=messages.Result)
 
 
 class Readers(Protocol):
-    """Where readers come from: forked by a template process, or spawned one by one."""
+    """A source of readers: a template process that forks them, or one that spawns each."""
 
     def start(self) -> None:
-        """Start what the first reader needs; return while it still imports."""
+        """Start the process for the first reader; return while it still imports."""
 
     def ask(
         self,
@@ -42,23 +42,23 @@ class Readers(Protocol):
         *,
         root: Path | None = None,
     ) -> T:
-        """Have a job done by a reader that may read `readable`, and write to `folder`.
+        """Let a reader do a job; it may read `readable`, and write to `folder`.
 
         If the job is to read an attempt of the class in `root`, a reader that has read others may
         do it. Raises `ReadingFailed`, `ReadingImpossible`, and `RequestError` if this machine is
-        the reason.
+        at fault.
         """
 
     def close(self) -> None:
         """End all readers."""
 
 
-_readers: dict[str, Readers] = {}  # of this process, by how they are started
-_named: tuple[Course, tuple[messages.ExerciseNames, ...]] | None = None  # of the last course
+_readers: dict[str, Readers] = {}  # of this process, by start method
+_named: tuple[Course, tuple[messages.ExerciseNames, ...]] | None = None  # only of the last course
 
 
 def readers() -> Readers:
-    """Return the readers of this process, which are started when they are first asked."""
+    """Return the readers of this process, which start when they are first asked."""
     method = start_method()
     if method not in _readers:
         _readers[method] = _new_readers()
@@ -72,7 +72,7 @@ def _new_readers() -> Readers:
 
 
 def exercise_names(course: Course) -> tuple[messages.ExerciseNames, ...]:
-    """Return what a reader must know of a course; its stubs are made once for a class."""
+    """Return a reader's data about a course; its stubs are made once for a class."""
     global _named
     if _named is None or _named[0] is not course:
         _named = (

@@ -28,7 +28,7 @@ from grader.submissions.reader.exchange import (
 
 MODULE = "grader.submissions.reader_process.spawned"
 TRIES = 2
-ENDING_SECONDS = 1.0  # that a reader which hung up has to end
+ENDING_SECONDS = 1.0  # seconds for a reader that hung up to end
 T = TypeVar("T", bound=messages.Result)
 
 
@@ -53,7 +53,7 @@ class SpawnedReaders:
         *,
         root: Path | None = None,
     ) -> T:
-        """Have a job done by a new reader that may read `readable`, and write to `folder`.
+        """Let a new reader do a job; it may read `readable`, and write to `folder`.
 
         `root`, the folder of a class, makes no difference. Raises `ReadingFailed` and
         `ReadingImpossible`.
@@ -86,5 +86,5 @@ class SpawnedReaders:
         raise how_it_ended(messages.ReaderStopped(status or 0, 0.0), allowed)
 
     def close(self) -> None:
-        """End the reader that nobody has asked."""
+        """End the unused reader."""
         self._spawner.close()

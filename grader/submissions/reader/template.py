@@ -1,4 +1,4 @@
-"""Readers that are forked: the template process that forks them, and what it is asked."""
+"""Readers that are forked: the template process that forks them, and the requests to it."""
 
 from __future__ import annotations
 
@@ -36,24 +36,23 @@ from grader.submissions.reader.exchange import (
 )
 
 COMMAND = module_command("grader.submissions.reader_process.template")
-PROBE_BYTES = 64 * MIB  # a disk without so much space is full
+PROBE_BYTES = 64 * MIB  # bytes; a disk with less space counts as full
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
 SPARED = "ReadAttempt"  # the job for which a spare reader is kept: a class has many of them
 T = TypeVar("T", bound=messages.Result)
 
 
 class ReaderTemplate:
-    """The template process, which forks readers; it is started when it is needed.
+    """The template process, which forks readers; it starts when it is needed.
 
-    Threads may ask at the same time. While a reader of its own reads an attempt, the next one is
-    forked.
+    Threads may ask at the same time. While one reader reads an attempt, the next one is forked.
     """
 
     def __init__(self) -> None:
         self._spares: list[Reader] = []
-        self._class_readers: list[ClassReader] = []  # those that wait for an attempt
+        self._class_readers: list[ClassReader] = []  # readers that wait for an attempt
         self._process: ChildProcess | None = None
-        self._latest: ChildProcess | None = None  # says why it has ended
+        self._latest: ChildProcess | None = None  # shows why it has ended
         self._owner = (-1, -1)  # the process and the user that started it
         self._lock = threading.RLock()
 
@@ -66,9 +65,9 @@ class ReaderTemplate:
         owner = os.getpid(), os.geteuid()
         if self._process is not None and self._owner == owner:
             return self._process
-        self.close()  # a reader must not read for one user what only another may read
+        self.close()  # a reader must not read one user's files for another user
         self._owner = owner
-        # The libraries look up all their functions now, not each reader those that it calls.
+        # So that the libraries look up all their functions now, and not again in each reader.
         env = clean_environment(LD_BIND_NOW="1")
         # Its folder holds the private folder of each reader.
         started = ChildProcess(COMMAND, purpose="reader", env=env, seconds=START_SECONDS)
@@ -111,9 +110,9 @@ class ReaderTemplate:
         return expected_answer(answer, expected)
 
     def _read_plainly(self, job: messages.ReadAttempt, root: Path) -> messages.FilesRead | None:
-        """Return what a class reader reads; None if a reader of its own has to decide."""
+        """Return the answer of a class reader; None if a reader of its own has to decide."""
         reader = files = None
-        with contextlib.suppress(Exception):  # whatever it was, the other reader finds it again
+        with contextlib.suppress(Exception):  # the other reader meets the same problem again
             reader = self._class_reader(root)
             try:
                 files = reader.read(job)
@@ -125,7 +124,7 @@ class ReaderTemplate:
         return files
 
     def _class_reader(self, root: Path) -> ClassReader:
-        """Return a reader for the class in `root`; end those that wait for another class."""
+        """Return a reader for the class in `root`; end readers that wait for another class."""
         with self._lock:
             template = self._start()
             while self._class_readers:
@@ -206,14 +205,14 @@ class ReaderTemplate:
         return decoded_answer(body)
 
     def _stop(self, reader: Reader, pid: int, *, told: bool) -> messages.ReaderStopped | None:
-        """End a reader; return how it ended if that is to be `told`."""
+        """End a reader; return how it ended if `told`."""
         with self._lock:
             if reader.template is not self._process:
                 raise EOFError("the template process has ended")
             self._order(messages.StopReader(pid, told), reader.template)
             if not told:
                 return None
-            with self._closed_if_broken():  # the next answer would be to this order
+            with self._closed_if_broken():  # else the next answer would be the one to this order
                 if answer := reader.template.orders.recv(4096):
                     return messages.decode_stopped(answer)
                 raise EOFError("the template process has ended")
@@ -226,7 +225,7 @@ class ReaderTemplate:
     ) -> None:
         """Send an order to the template."""
         data, fds = messages.frame(order), [passed.fileno()] if passed else []
-        with self._closed_if_broken():  # otherwise the next order would follow half of this one
+        with self._closed_if_broken():  # else the next order would follow half of this one
             sent = socket.send_fds(template.orders, [data], fds)
             template.orders.sendall(data[sent:])
 

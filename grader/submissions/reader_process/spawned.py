@@ -1,4 +1,4 @@
-"""A reader that was not forked: a Python process of its own, which does one job.
+"""A reader that was not forked: a separate Python process, which does one job.
 
     python -I -m grader.submissions.reader_process.spawned
 
@@ -28,7 +28,7 @@ def run_spawned_reader() -> None:
         if not isinstance(job, messages.ReadPaths):  # once confined, it cannot read our modules
             import grader.submissions.layouts  # noqa: F401, PLC0415, slow: a check needs none
         confined = confine_reader(confinement, guest.folder / PRIVATE, guest.host_pid)
-        guest.obey()  # it has no orders, and ends with its host; its thread is confined as well
+        guest.obey()  # it gets no orders, and ends with its host; its thread is confined as well
         connection.sendall(messages.frame(confined))
         if not confined.fault and not isinstance(job, messages.ReadPlainly):
             connection.sendall(messages.frame(_answer(job)))
