@@ -217,7 +217,7 @@ class WorkerPool:
             finally:
                 with self._lock:
                     self._busy.discard(process)
-                    if not isinstance(answer, messages.GradedJob | messages.Failed): # it has ended
+                    if not isinstance(answer, messages.GradedJob | messages.Failed):  # it has ended
                         process.kill()
                         if process.core is not None:
                             self._cores[process.core] -= 1

@@ -1,7 +1,7 @@
 """Assignment notebooks of other graders → the files of exercises.
 
-A format (`nbgrader`, `otter`) knows how a grader marks cells, and makes `Question`s of them. The
-other modules turn a question into files, whatever it was marked with. No code of a notebook runs.
+A format (`nbgrader`, `otter`) knows how a grader marks cells, and makes `Question`s from them. The
+other modules turn a question of any format into files. No code of a notebook runs.
 """
 
 from grader.commands.assignments import nbgrader, otter

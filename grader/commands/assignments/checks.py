@@ -11,8 +11,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-WIDTH = 99  # of a line
-MAX_SHOWN = 76  # characters of a check that a message quotes
+WIDTH = 99  # characters of a line
+MAX_SHOWN = 76  # characters quoted of a check
 NOSE = {"assert_equal": "{} == {}", "assert_true": "{}", "assert_false": "not ({})"}
 REFUSES = "assert_raises"
 TRANSLATED = {*NOSE, REFUSES}  # names that need no definition
@@ -23,7 +23,7 @@ NUMPY_IS_FINE = {"allclose", "isclose", "pi", "inf", "nan", "e"}
 
 
 class Untranslatable(Exception):
-    """A test cannot be turned into one of a suite faithfully; the message says why."""
+    """A test cannot be converted faithfully; the message says why."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ def checks_of(
     *,
     hidden: bool = False,
 ) -> Checks:
-    """Return a test's code as a suite has it. Raises `Untranslatable`.
+    """Return a test's code in the form of a suite. Raises `Untranslatable`.
 
     `own` are the functions and classes that students write, `asserting` those of nose that the code
     calls. A check without a message of its own
@@ -65,14 +65,14 @@ class _Translator(ast.NodeVisitor):
             self._starts.append(self._starts[-1] + len(line) + 1)
         self._edits: list[tuple[int, int, bytes]] = []
         self._made = Checks("")
-        self._theirs = own | _made_by(self._tree, own)  # names of what students' code gives
+        self._theirs = own | _made_by(self._tree, own)  # names with values from students' code
 
     def translated(self) -> Checks:
         self.visit(self._tree)
         self._made.text = self._text(0, len(self._code))
         return self._made
 
-    # Places in the text, and what stands there after the edits so far.
+    # Places in the text, and the text there after the edits so far.
 
     def _span(self, node: Any) -> tuple[int, int]:
         start = self._starts[node.lineno - 1] + node.col_offset
@@ -111,7 +111,7 @@ class _Translator(ast.NodeVisitor):
         self._made.asks_student = True
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Write an f-string anew: Python 3.11 does not say where the names in it stand."""
+        """Write an f-string again, because Python 3.11 does not give the places of names in it."""
         if _mentions(node, self._own):
             self._made.asks_student = True
             self._replace(*self._span(node), ast.unparse(_Prefixed(self._own).visit(node)))
@@ -178,7 +178,7 @@ class _Translator(ast.NodeVisitor):
         return _quoted(f"this does not hold: {shown}")
 
     def _close(self, call: ast.Call) -> str:
-        """Return a comparison of two tensors as `assert_close`, or nothing if it is none."""
+        """Return a comparison of two tensors as `assert_close`; nothing for any other code."""
         keywords = {keyword.arg: self._of(keyword.value) for keyword in call.keywords}
         is_close = ast.unparse(call.func) in CLOSE and len(call.args) == 2
         if not is_close or not keywords.keys() <= TOLERANCES:
@@ -189,7 +189,7 @@ class _Translator(ast.NodeVisitor):
         return f"assert_close({', '.join([*map(self._of, pair), *tolerances])})"
 
     def _is_expected(self, first: ast.expr) -> bool:
-        """Return whether the first of two tensors is what is expected: it is written out."""
+        """Return whether the first of two tensors is the expected one, which is written out."""
         name = first.id if isinstance(first, ast.Name) else ""
         made = isinstance(first, ast.Call) and ast.unparse(first.func) == "torch.tensor"
         return made or name.startswith(("expected", "target", "correct"))
@@ -256,7 +256,7 @@ class _Prefixed(ast.NodeTransformer):
 
 
 def _made_by(tree: ast.AST, own: set[str]) -> set[str]:
-    """Return the names that are given values which come from the student's code."""
+    """Return the names that get values from the student's code."""
     theirs = set(own)
     for node in ast.walk(tree):
         value = getattr(node, "value", None) or getattr(node, "iter", None)
@@ -284,7 +284,7 @@ def _call(node: ast.stmt | ast.expr, condition: str, message: str) -> str:
 
 
 def _fails(node: ast.stmt) -> bool:
-    """Return whether a statement fails in any case: `assert False`, `raise AssertionError(…)`."""
+    """Return whether a statement always fails: `assert False`, `raise AssertionError(…)`."""
     if isinstance(node, ast.Assert):
         return isinstance(node.test, ast.Constant) and not node.test.value
     raised = node.exc if isinstance(node, ast.Raise) else None

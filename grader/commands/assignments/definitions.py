@@ -1,4 +1,4 @@
-"""What code defines and what it needs, found without running it."""
+"""The definitions and needs of code, found without running it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grader.commands.assignments.question import CodeCell
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 GIVEN = frozenset(dir(builtins)) | {"__name__", "__file__", "get_ipython", "display"}
-NOSE = "nose"  # no Python of today runs it; `checks` says the same without it
+NOSE = "nose"  # today's Python no longer has it; `checks` does the same without it
 DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORT = (ast.Import, ast.ImportFrom)
 
@@ -76,7 +76,7 @@ def source_of(code: str, node: ast.stmt) -> str:
 
 
 def first_line_of(node: ast.stmt) -> int:
-    """Return the first line of a statement; of a function, that of its first decorator."""
+    """Return the first line of a statement, or of its first decorator."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(each.lineno for each in decorators)])
 
@@ -89,7 +89,7 @@ def _statement(cell: CodeCell, node: ast.stmt) -> Statement:
 
 
 def names_in(code: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names that code binds at its top level, and those that it refers to."""
+    """Return the names that code binds at its top level, and the names that it uses."""
     top = symtable.symtable(code, "<cell>", "exec")
     bound = {
         symbol.get_name()
@@ -109,7 +109,7 @@ def _referred(table: symtable.SymbolTable, *, is_top: bool = False) -> Iterator[
 
 @dataclass
 class Carried:
-    """The statements of other cells that some code needs, and the names that were not found."""
+    """The statements of other cells that some code needs, and the names not found."""
 
     imports: list[Statement] = field(default_factory=list)
     others: list[Statement] = field(default_factory=list)
@@ -118,7 +118,7 @@ class Carried:
 
 
 class Definitions:
-    """The statements of a whole notebook, in order; finds what code of a later cell needs."""
+    """The statements of a whole notebook, in order; finds those that later code needs."""
 
     def __init__(
         self, cells: Iterable[CodeCell], exercises: Sequence[tuple[int, str, str]]
@@ -131,10 +131,10 @@ class Definitions:
             for name in each.binds:
                 self._places[name].append(place)
         self._exercises = exercises
-        self.used: set[int] = set()  # cells of which something was carried over
+        self.used: set[int] = set()  # cells with statements that were carried over
 
     def carried(self, names: Iterable[str], cell: int, own: Iterable[str] = ()) -> Carried:
-        """Return what code of a cell needs for `names`; `own` names are there already."""
+        """Return the statements that a cell needs for `names`; `own` names are there already."""
         found, queue, seen = Carried(), [(name, cell) for name in sorted(names)], {*own, *GIVEN}
         chosen: dict[int, Statement] = {}
         while queue:
@@ -165,9 +165,7 @@ class Definitions:
         }
 
     def _binding(self, name: str, before: int) -> list[int]:
-        """Return the places of what gives a name its value: the last statement that does not
-        change its old value, and those after it.
-        """
+        """Return the places of the statements that give a name its value."""
         places = []
         for place in reversed(self._places[name]):
             each = self._statements[place]
@@ -193,7 +191,7 @@ class Definitions:
 
 
 def is_importable(statement: Statement) -> bool:
-    """Return whether an import finds its package here; any other statement works."""
+    """Return whether an import finds its package here; true for any other statement."""
     node = statement.node
     if isinstance(node, ast.ImportFrom):
         return not node.level and _is_installed(node.module or "")
@@ -212,7 +210,7 @@ def grouped(imports: Iterable[str]) -> str:
 def _is_installed(module: str) -> bool:
     """Return whether a module of Python or of a package is there; nothing is imported.
 
-    What lies in the current folder does not count: no exercise finds it later.
+    Modules in the current folder do not count, because no exercise finds them later.
     """
     top = module.partition(".")[0]
     if top == NOSE:

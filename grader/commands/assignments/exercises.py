@@ -19,7 +19,7 @@ from grader.commands.assignments.suites import (
 )
 from grader.errors import RequestError, did_you_mean
 
-FINEST_SCALE = 120  # points are multiplied by no more than that to become whole
+FINEST_SCALE = 120  # the largest factor that makes points whole
 ROUNDED_SCALE = 100
 
 
@@ -34,13 +34,13 @@ class NewExercise:
     implements: tuple[str, ...]
     requires: tuple[str, ...]
     texts: dict[str, str]
-    tests: int  # of the hidden suite
-    to_do: int  # cells that could not be turned into tests
+    tests: int  # tests of the hidden suite
+    to_do: int  # cells that could not be converted into tests
 
 
 @dataclass(frozen=True)
 class Imported:
-    """The exercises of a notebook, what is left out, and what points were multiplied by."""
+    """The exercises of a notebook, the parts left out, and the factor of the points."""
 
     exercises: tuple[NewExercise, ...]
     left: tuple[str, ...]
@@ -49,7 +49,7 @@ class Imported:
 
 @dataclass(frozen=True)
 class _Code:
-    """The code of a whole notebook, as each of the files may use it."""
+    """The code of a whole notebook, which each of the files may use."""
 
     solutions: Definitions
     shown: Definitions
@@ -57,13 +57,13 @@ class _Code:
 
     @property
     def used(self) -> set[int]:
-        """The cells of which something is in a file."""
+        """The cells with code that is in a file."""
         return self.solutions.used | self.shown.used | self.hidden.used
 
 
 @dataclass
 class _Named:
-    """A question with what students write in it, and the name of its exercise."""
+    """A question with the names that students write, and the name of its exercise."""
 
     question: Question
     implements: list[str]
@@ -102,7 +102,7 @@ def exercises_of(
 
 
 def _chosen(named: Sequence[_Named], only: Sequence[str], name: str) -> list[_Named]:
-    """Return the questions that are wanted, the only one under its new name."""
+    """Return the wanted questions; a single one gets its new name."""
     known = [text for one in named for text in dict.fromkeys((one.question.name, one.name)) if text]
     for each in only:
         if each not in known:
@@ -151,7 +151,7 @@ def _code(assignment: Assignment, named: Sequence[_Named]) -> _Code:
 
 
 def worth(question: Question) -> list[tuple[MarkedTest, Fraction]]:
-    """Return the cases with their points: what a question leaves is shared by those without."""
+    """Return the cases with their points; cases without any share the rest of the question's."""
     given = sum((case.points for case in question.cases if case.points is not None), Fraction(0))
     without = [case for case in question.cases if case.points is None]
     total = question.points
@@ -162,7 +162,7 @@ def worth(question: Question) -> list[tuple[MarkedTest, Fraction]]:
 
 
 def _scale(points: Sequence[Fraction]) -> int:
-    """Return what makes all points whole numbers, within reason."""
+    """Return the factor that makes all points whole numbers, within a limit."""
     scale = math.lcm(1, *(each.denominator for each in points))
     return scale if scale <= FINEST_SCALE else ROUNDED_SCALE
 
@@ -191,7 +191,7 @@ def _exercise(
 def _shared_out(
     total: int, cases: Sequence[tuple[MarkedTest, int]]
 ) -> list[tuple[MarkedTest, int]]:
-    """Return the cases that students see, with all points of the exercise shared among them."""
+    """Return the cases that students see, which share all points of the exercise."""
     seen = [(case, points) for case, points in cases if has_statements(case.shown)]
     weights = sum(points for _, points in seen)
     shared, given, sofar = [], 0, 0
@@ -204,7 +204,7 @@ def _shared_out(
 
 
 def _only_imports(code: str) -> bool:
-    """Return whether each line of a cell imports, is a comment, or speaks to IPython."""
+    """Return whether each line of a cell is an import, a comment, or a command of IPython."""
     return all(
         not line.strip() or line.lstrip().startswith(("import ", "from ", "#", "get_ipython()"))
         for line in code.splitlines()

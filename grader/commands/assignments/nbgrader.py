@@ -1,7 +1,7 @@
-"""nbgrader's format: metadata of cells says what they are, and comments what students do not get.
+"""nbgrader's format: cells have their kind in the metadata, and comments mark hidden parts.
 
-An answer cell begins a question. A test cell belongs to the last question before it of which it
-names a function.
+An answer cell begins a question. A test cell belongs to the last earlier question with a function
+that it names.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KEY = "nbgrader"
 BEGIN, END = re.compile(r"^\W*BEGIN SOLUTION\b"), re.compile(r"^\W*END SOLUTION\b")
 BEGIN_HIDDEN = re.compile(r"^\W*BEGIN HIDDEN TESTS?\b")
 END_HIDDEN = re.compile(r"^\W*END HIDDEN TESTS?\b")
-GENERATED = re.compile(r"cell-?[0-9a-f]{6,}")  # a grade_id that nobody chose
+GENERATED = re.compile(r"cell-?[0-9a-f]{6,}")  # a generated grade_id
 AUTOTEST = re.compile(r"^\s*#+ *(?:HASHED )?AUTOTEST\b", re.MULTILINE)
 
 
@@ -46,7 +46,7 @@ def parse(cells: Sequence[NotebookCell]) -> Assignment:
         marks = _marks(cell)
         if marks.get("task") or (marks.get("solution") and marks.get("grade")):
             assignment.left.append(_by_hand(cell, marks))
-            prose = []  # it asks that question
+            prose = []  # the test belongs to that question
         elif marks.get("solution") and cell.kind == "code":
             assignment.questions.append(_question(cell, marks, prose))
             prose = []
@@ -101,7 +101,7 @@ def _case(cell: NotebookCell, marks: dict[str, Any]) -> MarkedTest:
 
 
 def _parts(cell: NotebookCell) -> tuple[str, str]:
-    """Return all lines of a test cell, and those that students see."""
+    """Return all lines of a test cell, and the lines that students see."""
     every, shown, opened = list[str](), list[str](), ""
     for line in cell.source.split("\n"):
         if END_HIDDEN.search(line):

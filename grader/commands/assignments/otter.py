@@ -1,8 +1,8 @@
 """The format of otter assign: cells that begin and end blocks, with settings in YAML.
 
-The blocks of today's format are delimited by raw cells. In the older one, a Markdown cell holds the
-settings of a question, and comments say which cells are tests. A test is right if its last line
-gives what the notebook shows below it, or if its function raises nothing.
+The blocks of today's format are delimited by raw cells. In the older one, a Markdown cell holds
+the settings of a question, and comments say which cells are tests. A test passes if its last line
+gives the output that the notebook shows below it, or if its function raises nothing.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def parse(cells: Sequence[NotebookCell]) -> Assignment:
 
 
 def _block(cell: NotebookCell) -> tuple[str, str]:
-    """Return whether a cell begins or ends a block, and which; twice nothing for other cells."""
+    """Return whether a cell begins or ends a block, and which; two empty texts for other cells."""
     found = cell.kind in ("raw", "markdown") and BLOCK.match(cell.source)
     if not found:
         return "", ""
@@ -114,7 +114,7 @@ class _Reader:
             self._take_content(cell)
 
     def finish(self) -> Assignment:
-        """Return what was read."""
+        """Return the assignment that was read."""
         if self.open:
             block, cell = self.open[-1]
             raise unclosed(cell.number, f"# BEGIN {block}")
@@ -151,7 +151,7 @@ class _Reader:
         self.is_old = False
 
     def _points(self, points: Any, cell: int) -> Any:
-        """Keep the points of a question; those for each of its tests are given when it ends."""
+        """Store the points of a question; each of its tests gets its points when it ends."""
         self.each: list[Any] | None = None
         if isinstance(points, list):
             self.each = points
@@ -194,7 +194,7 @@ class _Reader:
             self.assignment.plain.append(CodeCell(cell.number, cell.source))
 
     def _old_block(self, cell: NotebookCell) -> str:
-        """Return what a cell is in the older format, where nothing ends a question."""
+        """Return the kind of a cell in the older format, where nothing ends a question."""
         if cell.kind == "code" and OLD_TEST.match(cell.source):
             return "TESTS"
         if cell.kind == "code" and self.question is not None and not self.question.answers:
@@ -228,7 +228,7 @@ def _answer(cell: NotebookCell) -> str:
 
 
 def _commented(whole: str, prompt: str) -> str:
-    """Return what students are given in place of an answer, as comments."""
+    """Return the text that students get in place of an answer, as comments."""
     indent = whole[: len(whole) - len(whole.lstrip())].lstrip("\n")
     lines = [line.strip().removeprefix("#").strip() for line in prompt.splitlines()]
     return "\n".join(f"{indent}# {line}" for line in lines if line and line not in ("pass", "..."))
@@ -276,11 +276,11 @@ def _case(cell: NotebookCell) -> MarkedTest:
 
 
 def _body(code: str, cell: NotebookCell) -> tuple[str, str, str]:
-    """Return the statements of a test, its name, and why they are no test."""
+    """Return the statements of a test, its name, and why they cannot be a test."""
     try:
         nodes = ast.parse(code).body
     except UNREADABLE:
-        return code, "", ""  # a suite keeps it as a comment
+        return code, "", ""  # a suite has it as a comment
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
     if len(functions) == 1 and functions[0].name.startswith("test_"):
         before = [node for node in nodes if node is not functions[0]]
@@ -291,7 +291,7 @@ def _body(code: str, cell: NotebookCell) -> tuple[str, str, str]:
 
 
 def _inlined(function: ast.FunctionDef, others: Sequence[ast.stmt]) -> str:
-    """Return the body of a test that is a function; what it is given has the names it has there."""
+    """Return the body of a test that is a function; its arguments keep their names."""
     imports = [
         each for each in others if isinstance(each, ast.Import | ast.ImportFrom | ast.Assign)
     ]
@@ -300,7 +300,7 @@ def _inlined(function: ast.FunctionDef, others: Sequence[ast.stmt]) -> str:
 
 
 def _with_expected(code: str, last: ast.Expr, cell: NotebookCell) -> tuple[str, str, str]:
-    """Return a test whose last line must give what the notebook shows below it."""
+    """Return a test whose last line must give the output below it."""
     shown = _shown(cell)
     lines = code.split("\n")
     before, value = "\n".join(lines[: last.lineno - 1]), ast.get_source_segment(code, last) or ""
@@ -321,7 +321,7 @@ def _with_expected(code: str, last: ast.Expr, cell: NotebookCell) -> tuple[str, 
 
 
 def _shown(cell: NotebookCell) -> str | None:
-    """Return what a cell gives; nothing if it gives None, and None if nobody knows."""
+    """Return the shown value of a cell; empty if it is None, and None if it is unknown."""
     if not cell.outputs:
         return "" if cell.was_run else None
     first, *more = cell.outputs

@@ -1,4 +1,4 @@
-"""Markdown of a notebook → the plain text of `statement.md`; formulas stay as they stand."""
+"""Markdown of a notebook → the plain text of `statement.md`; formulas stay unchanged."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PICTURE = re.compile(r"!\[([^\]]*)\]\([^()]*+(?:\([^()]*+\)[^()]*+)?\)|<img\b[^<
 LINK = re.compile(r"(?<!!)\[([^\]\[]{1,400})\]\((\S{1,400}?)\)")
 BOLD = re.compile(r"(\*\*|__)(?=\S)(.{1,400}?)(?<=\S)\1")
 FORMULA = re.compile(r"(\$\$.*?\$\$|\$[^$\n]+\$|`[^`\n]+`)", re.DOTALL)
-WORTH = re.compile(r"\s*[(\[][\d./]+ (?:points?|pts?|marks?)[)\]]$")  # behind a title
+WORTH = re.compile(r"\s*[(\[][\d./]+ (?:points?|pts?|marks?)[)\]]$")  # after a title
 QUOTES = '"""'  # a statement becomes a docstring
 
 
 def title_of(prose: Iterable[str]) -> str:
-    """Return the last heading of Markdown cells: the one of the question itself; or nothing."""
+    """Return the last heading of Markdown cells, which is the question's own; or nothing."""
     found = ""
     for text in prose:
         for line in _outside_fences(text):
@@ -67,7 +67,7 @@ def _outside_fences(text: str) -> Iterator[str]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines of a Markdown cell as plain text: code and formulas as they stand."""
+    """Yield the lines of a Markdown cell as plain text; code and formulas stay unchanged."""
     fence, formula, paragraph = "", False, list[str]()
     for line in text.splitlines():
         mark = FENCE.match(line)
@@ -87,7 +87,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _line(line: str, paragraph: list[str]) -> Iterator[str]:
-    """Yield what is finished when a line comes after a paragraph, which goes on or is emptied."""
+    """Yield the lines that are finished when a line follows a paragraph, which goes on or ends."""
     heading = HEADING.match(line)
     if heading or RULE.match(line) or UNDERLINE.match(line) or not line.strip():
         yield from _wrapped(paragraph)

@@ -1,4 +1,4 @@
-"""What a marked notebook holds, whatever it was marked with: questions, each with its tests."""
+"""The content of a marked notebook of any format: questions, each with its tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fractions import Fraction
 from grader.course.stubs import END, START
 from grader.errors import RequestError
 
-FINEST = 60  # the largest denominator of points: 0.33 is a third
+FINEST = 60  # the largest denominator of points, so that 0.33 is a third
 
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
 
@@ -31,27 +31,27 @@ class MarkedTest:
     name: str
     code: str
     shown: str
-    points: Fraction | None = None  # None: what the question leaves for it
-    message: str = ""  # what students read if it fails
-    problem: str = ""  # why it cannot be turned into a test
-    original: str = ""  # the text of the cell, if the code is made of it
+    points: Fraction | None = None  # None: a share of the question's remaining points
+    message: str = ""  # the text that students read if it fails
+    problem: str = ""  # why it cannot be converted into a test
+    original: str = ""  # the text of the cell, if the code was made from it
 
     @property
     def is_hidden(self) -> bool:
-        """Whether students see less than the whole."""
+        """Whether students do not see all of it."""
         return self.code != self.shown
 
 
 @dataclass
 class Question:
-    """One question: what it asks, the answer with its marks, and the tests."""
+    """One question: its text, the answer with its marks, and the tests."""
 
     cell: int
     name: str
     prose: list[str] = field(default_factory=list)
     answers: list[CodeCell] = field(default_factory=list)
     cases: list[MarkedTest] = field(default_factory=list)
-    points: Fraction | None = None  # of all cases together; None: their sum
+    points: Fraction | None = None  # points of all cases together; None: their sum
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Assignment:
 
 
 def points_in(value: object, cell: int) -> Fraction | None:
-    """Return points as an exact number; None for none. Raises `RequestError`."""
+    """Return points as an exact number; None if there are none. Raises `RequestError`."""
     if value is None or value == "":
         return None
     try:
@@ -77,7 +77,7 @@ def points_in(value: object, cell: int) -> Fraction | None:
 
 
 def with_marks(code: str, begin: re.Pattern[str], end: re.Pattern[str], cell: int) -> str:
-    """Return code whose lines that begin and end a solution are replaced by the course's marks."""
+    """Return code with the course's marks in place of the lines that begin and end a solution."""
     return "\n".join(_marked(code.split("\n"), begin, end, cell))
 
 
@@ -118,7 +118,7 @@ def unopened(cell: int, mark: str) -> RequestError:
 
 
 def cleaned(text: str) -> str:
-    """Return a text without what no source file may hold, and with plain ends of lines."""
+    """Return a text with plain line endings, without characters that no source may hold."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return CONTROLS.sub("", text).encode("utf-8", "replace").decode()
 
@@ -129,6 +129,6 @@ def one_line(value: object) -> str:
 
 
 def first_line(code: str) -> str:
-    """Return the first line of a cell that says something, shortened."""
+    """Return the first non-empty line of a cell, shortened."""
     line = next((line.strip() for line in code.splitlines() if line.strip()), "")
     return line if len(line) <= 60 else f"{line[:59]}…"

@@ -1,7 +1,7 @@
 """The answer of a question → `solution.py`, with the student's parts between the course's marks.
 
-Only functions and classes can be left to students. An answer without marks is left to them as a
-whole: the body of each function and method is theirs, its signature and docstring are given.
+Students can write only functions and classes. They write all of an answer without marks: the body
+of each function and method, with given signatures and docstrings.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Lines = tuple[int, int]  # the first and the last line of a part, counted from 1
 
 @dataclass
 class Solution:
-    """What an answer comes to: the text of `solution.py`, and what stands in it."""
+    """The result of an answer: the text of `solution.py`, and the names in it."""
 
     text: str = ""
     implements: list[str] = field(default_factory=list)
@@ -96,7 +96,7 @@ def _unmarked(answer: CodeCell) -> _Answer:
 
 
 def _unfolded(code: str) -> str:
-    """Return code in which no body stands on the line of its `def`, where no mark has a place."""
+    """Return code in which no body is on the line of its `def`, where no mark can be."""
     try:
         tree = ast.parse(code)
     except UNREADABLE:
@@ -118,7 +118,7 @@ def _written(answer: _Answer) -> list[ast.FunctionDef | ast.AsyncFunctionDef | a
 
 
 def _kept(statements: Sequence[Statement], solution: Solution) -> list[Statement]:
-    """Return the statements that `solution.py` needs; the others are told of."""
+    """Return the statements that `solution.py` needs; report the others."""
     needed = {name for each in statements if each.is_definition for name in each.needs}
     kept = []
     for each in statements:
@@ -150,7 +150,7 @@ def _text(statement: Statement, answers: Iterable[_Answer]) -> str:
 
 
 def _within(node: ast.stmt, part: Lines) -> Iterator[Lines]:
-    """Yield the lines of a part, as whole statements; of a function in it only the body.
+    """Yield the lines of a part as whole statements; of a function in it, only the body.
 
     A class whose methods are missing, or a module without its functions, could not be loaded.
     """
@@ -180,7 +180,7 @@ def _within(node: ast.stmt, part: Lines) -> Iterator[Lines]:
 
 
 def _bodies(node: ast.stmt) -> Iterator[Lines]:
-    """Yield the lines of a function's body below its docstring; of a class, of its methods."""
+    """Yield the lines of a function's body below its docstring, or of a class's methods."""
     if isinstance(node, ast.ClassDef):
         for each in node.body:
             yield from _bodies(each)
@@ -195,7 +195,7 @@ def _last(node: ast.stmt) -> int:
 
 
 def _joined(parts: Iterable[Lines]) -> list[Lines]:
-    """Return parts in order, those that touch as one."""
+    """Return parts in order, with adjacent ones joined."""
     joined: list[Lines] = []
     for first, last in sorted(set(parts)):
         if joined and first <= joined[-1][1] + 1:

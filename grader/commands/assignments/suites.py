@@ -1,8 +1,8 @@
 """The test cells of a question → `test_public.py` and `test_hidden.py`.
 
-One cell becomes one test, because a cell is what the other graders give points for. The hidden
-suite runs all of a cell, and the public one the part that students see. What cannot be turned into
-a test faithfully stands in the suite as a comment, to do.
+One cell becomes one test, because the other graders give points for cells. The hidden suite runs
+all of a cell, the public one only the part that students see. A cell that cannot be converted
+faithfully becomes a comment with a TODO.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from grader.commands.assignments.definitions import (
 from grader.commands.assignments.question import CodeCell, MarkedTest
 
 SENTENCE = "TODO: the sentence that students read if this fails."
-MAX_TEST = 16 * 1024  # characters: the time to turn them into checks grows with their square
+MAX_TEST = 16 * 1024  # characters; the time to convert them grows with their square
 PLACEHOLDER = '''\
 @pytest.mark.points(0)
 def test_to_do(student):
@@ -37,7 +37,7 @@ SAME = "\n\nTODO: students can read each of these tests; ask with other inputs, 
 
 @dataclass(frozen=True)
 class WrittenSuite:
-    """The text of a suite, with how many of its cells are tests and how many are to do."""
+    """The text of a suite, with the numbers of cells that became tests and that are to do."""
 
     text: str
     tests: int
@@ -79,7 +79,7 @@ def suite_of(
         except UNREADABLE:
             parts.to_do.append(_as_comment(case, code, "it is no valid Python", points))
     tests = len(parts.tests)
-    if not tests:  # a suite without any cannot be collected
+    if not tests:  # because a suite without tests cannot be collected
         parts.tests.append(PLACEHOLDER.format(own[0]))
         parts.calls.add("expect")
     same = bool(tests) and not any(case.is_hidden for case, _ in cases)
@@ -110,10 +110,10 @@ class _TestWriter:
     own: set[str]
     hidden: bool
     parts: _SuiteParts
-    imported: list[Statement] = field(default_factory=list)  # in the test's own code
+    imported: list[Statement] = field(default_factory=list)  # names in the test's own code
 
     def test(self, name: str, points: int) -> str:
-        """Return the text of the test; what it shares with others goes to the suite's parts."""
+        """Return the text of the test; code shared with others goes to the suite's parts."""
         if self.case.problem:
             raise Untranslatable(self.case.problem)
         if len(self.code) > MAX_TEST:
@@ -138,7 +138,7 @@ class _TestWriter:
         return text
 
     def _without_imports(self, body: str) -> str:
-        """Take the imports out of a test's code; the suite has them at its top."""
+        """Remove the imports from a test's code; the suite has them at its top."""
         lines = body.split("\n")
         for each in statements_of(CodeCell(self.case.cell, body)):
             if each.is_import and lines[each.node.lineno - 1].strip() == each.text.split("\n")[0]:
@@ -156,7 +156,7 @@ class _TestWriter:
             raise Untranslatable(f"it uses `{names[0]}`, which is no function or class to write")
 
     def _is_shared(self, statement: Statement, carried: Carried) -> bool:
-        """Return whether a statement can stand at module level, where nothing is computed."""
+        """Return whether a statement may be at module level, where nothing is computed."""
         if statement.is_constant:
             return True
         others = {name: each for each in carried.others for name in each.binds}
@@ -180,7 +180,7 @@ class _TestWriter:
 
 
 def has_statements(code: str) -> bool:
-    """Return whether code does more than to describe itself; what does not parse may do more."""
+    """Return whether code does more than describe itself; true if it does not parse."""
     try:
         return any(not _is_text(node) for node in ast.parse(code).body)
     except UNREADABLE:
