@@ -95,6 +95,7 @@ def _load(parts: SplitResult, most: int, deadline: float) -> bytes:
     """Return the bytes at an address; raise whatever goes wrong."""
     data = bytearray()
     with _opened(parts, deadline) as answer:
+        # read1, because read would wait for a whole piece, perhaps beyond the deadline.
         while piece := answer.read1(PIECE):
             data += piece
             if len(data) > most:

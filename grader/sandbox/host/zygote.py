@@ -91,6 +91,7 @@ class Zygote:
             self.has_died = True
             if self._is_shared:
                 raise InternalError("the process that runs student code has ended") from error
+        # The zygote may have died since the last worker, so a new one gets a second attempt.
         try:
             return self._fork()
         except (OSError, EOFError) as error:
