@@ -12,10 +12,13 @@ from io import TextIOWrapper
 import click
 
 from grader.commands import commands
-from grader.errors import GraderError
+from grader.errors import GraderError, InternalError
 from grader.printing import behind_filter, without_orders_in_jobs
 from grader.report import without_controls
 from grader.stopping import stop_on_signals
+
+INSTALLED = "pip install -r requirements.txt   in a hand-out; in a clone, pip install -e ."
+REPORTED = "GRADER_DEBUG=1 grader …   shows the traceback; please report it"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -30,15 +33,15 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except (OSError, ValueError):  # nobody reads what was left to print; Python would try again
+    except (OSError, ValueError):  # nobody reads the output; when it ends, Python would try again
         os._exit(code)
-    if "torch" in sys.modules:  # Python takes it apart piece by piece, a tenth of a short check
+    if "torch" in sys.modules:  # skips Python's own clean-up, which takes a tenth of a short check
         os._exit(code)
     sys.exit(code)
 
 
 def _open_standard_streams() -> None:
-    """Open those of the three that are closed: else the next file gets their number and output."""
+    """Open each closed standard stream; else the next file gets its number and its output."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -52,7 +55,7 @@ def _open_standard_streams() -> None:
 
 
 def _can_encode(encoding: str) -> bool:
-    """Return whether an encoding has the marks and bars of reports."""
+    """Return whether an encoding can write the marks and bars of reports."""
     try:
         "✓▸█…".encode(encoding)
     except (UnicodeEncodeError, LookupError):
@@ -69,15 +72,16 @@ def run(arguments: list[str] | None = None) -> int:
 def _run(arguments: list[str] | None) -> int:
     # torch warns where NumPy is missing; the grader does not use it.
     warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
-    # It also warns of memory that was taken before it counts, which is left out on purpose.
+    # torch also warns that its count omits memory allocated earlier, which we omit on purpose.
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     try:
         color = False if "NO_COLOR" in os.environ else None
         code = commands.main(arguments, prog_name="grader", standalone_mode=False, color=color)
         return int(code or 0)
     except GraderError as error:
-        _print_error(error.message, error.remedy)
-        _show_in_job(error.message, error.remedy)
+        remedy = _install_remedy(error) or error.remedy
+        _print_error(error.message, remedy)
+        _show_in_job(error.message, remedy)
         return error.exit_code
     except click.UsageError as error:
         remedy = f"{error.ctx.command_path} --help" if error.ctx else "grader --help"
@@ -94,16 +98,24 @@ def _run(arguments: list[str] | None) -> int:
         if os.environ.get("GRADER_DEBUG"):
             click.echo(without_controls(traceback.format_exc()), err=True)
         message = f"the grader itself failed: {type(error).__name__}: {error}"
-        remedy = "GRADER_DEBUG=1 grader …   shows the traceback; please report it"
+        remedy = _install_remedy(error) or REPORTED
         _print_error(message, remedy)
         _show_in_job(message, remedy)
         return 3
 
 
+def _install_remedy(error: Exception) -> str:
+    """Return how to install what the grader needs, if an error says that a package is missing."""
+    # Of the grader's own errors, only these: a course or a submission may name any module.
+    is_ours = not isinstance(error, GraderError) or isinstance(error, InternalError)
+    missing = is_ours and "No module named" in str(error)
+    return INSTALLED if missing else ""
+
+
 def _print_error(message: str, remedy: str) -> None:
-    """Print a message, in which names of a stranger's files may stand: they begin no line."""
+    """Print a message; it may hold names of a stranger's files, which must not begin a line."""
     message, remedy = (without_controls(text).replace("\n", "\n  ") for text in (message, remedy))
-    with contextlib.suppress(OSError, ValueError):  # the exit code says it as well
+    with contextlib.suppress(OSError, ValueError):  # the exit code reports the failure as well
         click.echo(click.style("grader: ", fg="red", bold=True) + message, err=True)
         if remedy:
             click.echo(f"  try: {remedy}", err=True)

@@ -2,8 +2,9 @@
 
 A module of self-attention takes x, (batch, n_tokens, d_in), and returns (batch, n_tokens, d_out):
 the outputs of its heads side by side, each as the weights times the values. Where a layer follows,
-the suite fills it with the identity matrix (`identity`). `values(state)` are the rows of all heads
-that make values of x, (d_out, d_in), of a `state_dict`: by default `W_value.weight`.
+the suite fills it with the identity matrix (`identity`). `values(state)` returns, from a
+`state_dict`, the weights of all heads that turn x into values, (d_out, d_in): by default
+`W_value.weight`.
 
 A module of attention between pairs takes queries, keys and values, and lengths if there are any.
 `inputs(**sizes)` are the recipes of the first three, with any of the sizes `batch`, `n_queries`,
@@ -45,8 +46,8 @@ from grader.authors import (
 )
 from grader.grading.cases import Ask
 
-RATE = 0.39  # which code that cuts it to tenths changes
-Maker = Callable[[Any, Rng], Any]  # what makes a module, as `built` does
+RATE = 0.39  # not a multiple of a tenth, so that code that cuts it to tenths is found
+Maker = Callable[[Any, Rng], Any]  # a maker of a module, as `built` returns
 Values = Callable[[dict[str, Tensor]], Tensor]
 FAR = torch.tensor([1e2, 1e4, 1e6], dtype=torch.float64).view(3, 1, 1)
 
@@ -71,7 +72,7 @@ def dropout_cases(
     """Add cases to a check: weights are dropped at the rate, and the others scaled up.
 
     `make(dropout=…, training=True)` is the `built` module, each of whose heads has at least three
-    features. What only decides is left for a hidden case, `each_on_its_own`.
+    features. `each_on_its_own` makes the hidden case for the part that only decides.
 
     Example::
 
@@ -123,7 +124,7 @@ def each_on_its_own(
     n_tokens: int = 3,
     rate: float = RATE,
 ) -> Ask:
-    """Return a case: each weight is dropped on its own or scaled up, and others in the next call.
+    """Return a case: each weight is dropped or scaled up on its own, others in the next call.
 
     It decides alone (`tells=False`): it raises if not. `make(dropout=…)` is the `built` module in
     evaluation mode, whose heads have at least `n_tokens` features.
@@ -139,7 +140,7 @@ def each_on_its_own(
     def ask(student: Any, rng: Rng) -> Any:
         x = rng.randn(1, n_tokens, d_in).repeat(200, 1, 1) * 0.3
         plain, module = (make(dropout=p)(student, rng) for p in (0.0, rate))
-        output_of(module, x)  # a call in evaluation mode ends nothing
+        output_of(module, x)  # a call in evaluation mode must not end dropout
         inverse = torch.linalg.pinv(_by_head(x[0] @ values(module.state_dict()).T, heads))
         weights, seen = (
             _by_head(output_of(each.train(), x), heads) @ inverse for each in (plain, module)
@@ -164,8 +165,8 @@ def pair_dropout_cases(
 ) -> None:
     """Add cases to a check of attention between pairs: weights are dropped, each on its own.
 
-    `make(dropout=…, training=True)` is the `built` module. What only decides is left for a hidden
-    case, `each_pair_on_its_own`.
+    `make(dropout=…, training=True)` is the `built` module. `each_pair_on_its_own` makes the hidden
+    case for the part that only decides.
 
     Example::
 
@@ -225,7 +226,7 @@ def pair_dropout_cases(
 def each_pair_on_its_own(
     make: Callable[..., Maker], inputs: Sequence[Recipe], lens: list[Any] | None = None
 ) -> Ask:
-    """Return a case: each weight between pairs is dropped on its own, and others in the next call.
+    """Return a case: each weight of a pair is dropped on its own, and the next call drops others.
 
     It decides alone (`tells=False`): it raises if not. `make(dropout=…, training=True)` is the
     `built` module, `inputs` are of one item, with at least as many features in a value as there are
@@ -347,7 +348,7 @@ def future_cases(check: Check, make: Callable[..., Maker], d_in: int) -> None:
 
 
 def identity(layer: str, size: int, target: Target) -> Target:
-    """Return what makes the module of `target` with a layer that changes nothing.
+    """Return a maker of the module of `target` in which one layer changes nothing.
 
     Example::
 

@@ -4,12 +4,13 @@ A suite is a pytest file whose tests are checks. A check has a sentence, points 
 is a function of `(student, rng)` that returns what the student's code gives. The reference answers
 the same cases, and so does every known mistake.
 
-What recurs has makers, which return such a function: `output`, `gradient`, `changed`, `refused`,
-`accepted`, `moved`, `parameters` and others; `without_gradients` makes one of another. They take
-the name of a function of the exercise, or a module that is `built`, and its arguments. An argument
-may be a recipe, a function of the source of random inputs, as `drawn(2, 3, 5)` is; tensors are
-copied for each call. `argument_cases` and `dtype_cases` add several cases to a check. A case may
-also use `expect` and the other functions of `grader.testing`: where they raise, it is wrong.
+For questions that recur there are makers, which return such a function: `output`, `gradient`,
+`changed`, `refused`, `accepted`, `moved`, `parameters` and others; `without_gradients` makes one
+case from another. They take the name of a function of the exercise, or a module that is `built`,
+and its arguments. An argument may be a recipe, that is a function of the source of random inputs,
+such as `drawn(2, 3, 5)`; tensors are copied for each call. `argument_cases` and `dtype_cases` add
+several cases to a check. A case may also use `expect` and the other functions of `grader.testing`:
+if one of them raises, the case is wrong.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ __all__ = [
 
 Recipe = Callable[[Rng], Any]
 ROUGH = (0.1, 0.1)  # a tolerance for bfloat16, relative and absolute
-Target = str | Callable[[Any, Rng], Any]  # a name of the exercise, or what makes a module
+Target = str | Callable[[Any, Rng], Any]  # a name of the exercise, or a maker of a module
 
 
 def drawn(*shape: int, dtype: torch.dtype = torch.float64, times: float = 1.0) -> Recipe:
@@ -196,7 +197,7 @@ def built(
     training: bool = False,
     **kwargs: Any,
 ) -> Target:
-    """Return what makes a module of the student's with random parameters, as `build` does.
+    """Return a maker of one of the student's modules, with random parameters as `build` draws them.
 
     Example::
 
@@ -213,7 +214,7 @@ def built(
 
 
 def filled(target: Target, state: Mapping[str, Tensor]) -> Target:
-    """Return what makes the module of `target` with these values in some of its parameters.
+    """Return a maker of the module of `target` with these values in some of its parameters.
 
     Example::
 
@@ -231,7 +232,7 @@ def filled(target: Target, state: Mapping[str, Tensor]) -> Target:
 
 
 def scaled(target: Target, **factors: float) -> Target:
-    """Return what makes the module of `target` after some layers' weights are multiplied.
+    """Return a maker of the module of `target` with the weights of some layers multiplied.
 
     Example::
 
@@ -254,7 +255,7 @@ def scaled(target: Target, **factors: float) -> Target:
 
 
 def output(target: Target, *args: Any, **kwargs: Any) -> Ask:
-    """Return a case: what a function or module returns.
+    """Return a case: the output of a function or module.
 
     Example::
 
@@ -287,7 +288,7 @@ def gradient(target: Target, *args: Any) -> Ask:
 
 
 def reached(target: Target, *args: Any) -> Ask:
-    """Return a case: which inputs and parameters get a gradient, whatever dropout draws.
+    """Return a case: which inputs and parameters get a gradient, for any draw of dropout.
 
     Example::
 
@@ -309,7 +310,7 @@ def reached(target: Target, *args: Any) -> Ask:
 
 
 def slopes_with_dropout(target: Target, *args: Any) -> Ask:
-    """Return a case: in training a module's gradients are the slopes of what it does not drop.
+    """Return a case: in training mode, a module's gradients are the slopes of the kept values.
 
     It decides alone (`tells=False`): it raises if they are not.
 
@@ -367,7 +368,7 @@ def after_training(target: Target, *args: Any) -> Ask:
 
 
 def other_weights(target: Target, *args: Any) -> Ask:
-    """Return a case: the output without gradients after all weights have changed their sign.
+    """Return a case: the output, without gradients, after all weights have changed their sign.
 
     Example::
 
@@ -388,7 +389,7 @@ def other_weights(target: Target, *args: Any) -> Ask:
 
 
 def works_as_well(target: Target, one: Any, other: Any) -> Ask:
-    """Return a case: whether the call `other` works, where the call `one` does.
+    """Return a case: whether the call `other` works if the call `one` does.
 
     A call is its argument, or a list of its arguments.
 
@@ -411,7 +412,7 @@ def works_as_well(target: Target, one: Any, other: Any) -> Ask:
 
 
 def only_dtype(target: Target, *args: Any) -> Ask:
-    """Return a case: the shape and the dtype of the output alone, as where much is drawn.
+    """Return a case: only the shape and the dtype of the output, such as for code that draws a lot.
 
     Example::
 
@@ -424,7 +425,7 @@ def only_dtype(target: Target, *args: Any) -> Ask:
 
 
 def changed(target: Target, *args: Any) -> Ask:
-    """Return a case: which numbers of the tensors among the arguments are others after a call.
+    """Return a case: which numbers in the arguments' tensors a call has changed.
 
     Example::
 
@@ -476,7 +477,7 @@ def refused(target: Target, *args: Any, **kwargs: Any) -> Ask:
 
 
 def accepted(target: Target, *args: Any, **kwargs: Any) -> Ask:
-    """Return a case: whether a call works, where only that is asked.
+    """Return a case: whether a call works, if nothing else is asked.
 
     Example::
 
@@ -488,7 +489,7 @@ def accepted(target: Target, *args: Any, **kwargs: Any) -> Ask:
 
 
 def moved(name: str, *args: Any, x: Any, **kwargs: Any) -> Ask:
-    """Return a case: whether a new module works for x, or several inputs, after a move.
+    """Return a case: whether a new module works for one or more inputs after a move.
 
     Example::
 
@@ -507,8 +508,8 @@ def moved(name: str, *args: Any, x: Any, **kwargs: Any) -> Ask:
 def parameters(name: str, *args: Any, layers: Collection[str] = (), **kwargs: Any) -> Ask:
     """Return a case: the names and the shapes of the parameters of a new module.
 
-    With `layers`, those of other layers are called "others", whatever their names are, unless they
-    may be those that are missing.
+    With `layers`, the parameters of all other layers are called "others", unless they may be
+    those of `layers` under other names.
 
     Example::
 
@@ -554,10 +555,10 @@ def argument_cases(check: Check, make: Callable[..., Target], x: Recipe) -> None
 def dtype_cases(
     check: Check, make: Callable[..., Target], shape: tuple[int, ...], *new: Any
 ) -> None:
-    """Add cases to a check: a module can be moved to other devices and dtypes, as new or later.
+    """Add cases to a check: a module can be moved to other devices and dtypes, when new and later.
 
-    `make(dtype=…)` is the `built` module, `shape` that of an input, and `new` what makes a new one:
-    the class's name and its arguments. Dropout in training is left for a hidden case.
+    `make(dtype=…)` is the `built` module, `shape` the shape of an input, and `new` the class's
+    name and arguments, which make a new module. Dropout in training is left for a hidden case.
 
     Example::
 
@@ -593,7 +594,7 @@ def _all_made(args: Iterable[Any], rng: Rng) -> list[Any]:
 
 
 def _made(value: Any, rng: Rng) -> Any:
-    """Return an argument for one call: what a recipe makes, or a copy."""
+    """Return an argument for one call: the value of a recipe, or a copy."""
     if callable(value) and not isinstance(value, type):
         return value(rng)
     return value.clone() if isinstance(value, Tensor) else copy.deepcopy(value)

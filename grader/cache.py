@@ -1,8 +1,9 @@
-"""What can be worked out again, kept for the user who worked it out: trainings, proofs, verdicts.
+"""A cache of results that can be computed again: the user's own trainings, proofs and verdicts.
 
-A value is found by a hash of all that it depends on, so nothing here is ever out of date. It is
-in a folder of the user's own, never in a course: whoever copies a course gets none of it. The
-folder can be deleted at any time. Of too many values, those go that nobody asked for the longest.
+The key of a value is a hash of everything that it depends on, so no value is ever out of date. The
+cache is in a folder of the user's own, never in a course, so that nobody can pass on values with a
+copy of a course. The folder can be deleted at any time. If there are too many values, the ones
+unused for the longest are removed.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from grader.user_folders import cache_folder
 MAX_VALUE = 32 * 1024**2  # bytes of one value
 MAX_BYTES = 256 * 1024**2  # of all
 MAX_FILES = 20_000
-KEPT = 0.75  # of both, once there is more
-LOOK_EVERY = 100  # values that one process keeps between two looks at the whole
+KEPT = 0.75  # of both limits, after values were removed
+LOOK_EVERY = 100  # values that one process stores between two looks at the whole folder
 DIGEST = hashlib.sha256().digest_size
 
 _saved = 0  # values, by this process
 
 
 def key_of(*parts: str | bytes) -> str:
-    """Return the key of what depends on these parts, and on their order."""
+    """Return the key of a value that depends on these parts, and on their order."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
@@ -36,20 +37,20 @@ def key_of(*parts: str | bytes) -> str:
 
 
 def load(key: str) -> bytes | None:
-    """Return what was kept under a key; None if nothing was, or if it is damaged."""
+    """Return the value of a key; None if there is none, or if it is damaged."""
     path = _path(key)
     with contextlib.suppress(OSError):
         if path is not None:
             data = read_bounded(path, DIGEST + MAX_VALUE)
             value = data[DIGEST:]
             if data[:DIGEST] == hashlib.sha256(value).digest():
-                os.utime(path)  # it is in use
+                os.utime(path)  # marks the file as used
                 return value
     return None
 
 
 def save(key: str, value: bytes) -> None:
-    """Keep a value, if that is possible; nothing is lost but time if not."""
+    """Store a value if that is possible; otherwise it only has to be computed again."""
     global _saved
     path = _path(key)
     if path is None or len(value) > MAX_VALUE:
@@ -67,7 +68,7 @@ def _path(key: str) -> Path | None:
 
 
 def _shrink(folder: Path) -> None:
-    """Delete the files that were not used for the longest, if there are too many."""
+    """Delete the files that are unused for the longest, if there are too many."""
     there = sorted(_files(folder), reverse=True)  # the newest first
     total = sum(size for _, size, _ in there)
     if total <= MAX_BYTES and len(there) <= MAX_FILES:
@@ -76,12 +77,12 @@ def _shrink(folder: Path) -> None:
     for place, (_, size, path) in enumerate(there):
         room -= size
         if place >= left or room < 0:
-            with contextlib.suppress(OSError):  # another process was faster
+            with contextlib.suppress(OSError):  # another process has deleted it
                 path.unlink()
 
 
 def _files(folder: Path) -> Iterator[tuple[float, int, Path]]:
-    """Yield when each file was used last, its size and its path."""
+    """Yield each file: the time of its last use, its size and its path."""
     for path in folder.glob("*/*"):
         with contextlib.suppress(OSError):
             state = path.stat()

@@ -6,8 +6,8 @@ GraderError                the command stops; the message says what, where and w
 └── InternalError          the grader itself failed (exit 3)
     └── WorkerLost         a worker ended or stood still, and the student's code is not to blame
 CheckFailure               a test's verdict on the student's code, raised inside a suite
-├── Mismatch               a value is not what the contract says (with the difference)
-│   └── NothingRaised      a call went through that the contract says is refused
+├── Mismatch               a value breaks the contract (with the difference)
+│   └── NothingRaised      a call succeeded that the contract says is refused
 └── StudentFailure         the student's code raised, hung, crashed or broke the protocol
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class GraderError(Exception):
-    """A failure that the user should read; `remedy` is the command or the edit that fixes it."""
+    """A failure for the user to read; `remedy` is the command or the edit that fixes it."""
 
     exit_code = 3
 
@@ -49,7 +49,7 @@ class InternalError(GraderError):
 
 
 class WorkerLost(InternalError):
-    """Something else than the grader and the student's code ended a worker, or stopped it."""
+    """A worker was ended or stopped from outside, by neither the grader nor the student's code."""
 
 
 class CheckFailure(AssertionError):
@@ -69,7 +69,7 @@ class Mismatch(CheckFailure):
 
 
 class NothingRaised(Mismatch):
-    """A call went through where the contract says that it raises an exception."""
+    """A call succeeded although the contract says that it raises an exception."""
 
 
 class StudentFailure(CheckFailure):
@@ -83,7 +83,7 @@ class StudentFailure(CheckFailure):
 
     loading = False  # whether the failure happened while the student's file was loaded
     called = ""
-    printed = ""  # what code that did not finish printed until then
+    printed = ""  # the output of code that did not finish
     operations: Mapping[str, int] = {}
 
     def __init__(

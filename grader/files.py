@@ -1,7 +1,7 @@
 """Files written whole, for their owner alone, and safe from a power cut; zips of them.
 
-What is written here tells about students. So files are readable by their owner alone and new
-folders closed to others, whatever the umask; a folder that exists keeps its mode.
+These files hold data about students. So only the owner may read them and enter new folders,
+whatever the umask; a folder that exists keeps its mode.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from typing import IO, Any, Literal
 
 from grader.trees import NotOpened, draft_name, write_file
 
-EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip can say
-UNIX, REGULAR = 3, 0o100000  # the system of the file modes in a zip, and what is no folder or link
-# What Python raises for a zip whose bytes were changed.
+EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip can store
+UNIX, REGULAR = 3, 0o100000  # file modes in a zip are Unix's, and only plain files are written
+# The errors that Python raises for a damaged zip.
 DAMAGED_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OverflowError)
 STATE = ".grader"  # the folder beside exercises/ where commands keep their state
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
@@ -37,7 +37,7 @@ LIBC = None if sys.platform == "win32" else ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class Draft:
-    """A file that is written, and waits to replace `path`."""
+    """A finished file that waits to replace `path`."""
 
     fresh: Path
     path: Path
@@ -56,7 +56,7 @@ class Draft:
 def writing_whole(path: Path, later: list[Draft] | None = None) -> Iterator[TextIOWrapper]:
     """Open a file for writing that replaces `path` in one step when the block ends.
 
-    A reader sees either the old file or the new one, also after a power cut. If the block fails,
+    A reader sees either the old file or the new one, even after a power cut. If the block fails,
     the old file stays. With `later`, the caller puts the draft in its place, so that many files
     are synced together.
     """
@@ -90,8 +90,8 @@ def sync(path: Path) -> None:
 def sync_files(folder: Path, files: Iterable[Path]) -> None:
     """Wait until these files of a folder are on the disk.
 
-    One request for the whole disk takes much less time than one for each file. Where a system
-    does not have it, or it fails, each file is synced and says what is wrong with it.
+    One request for the whole disk is much faster than one for each file. If the system has no such
+    request, or it fails, each file is synced, and its own error says what is wrong.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -130,16 +130,16 @@ def write_whole(path: Path, content: str | bytes) -> None:
             file.write(content)
 
 
-# What a shell calls its own output; whoever names one of these wants it written to.
+# A shell's names for its own output; a user who gives one wants the stream, not a new file.
 OUTPUTS = re.compile(r"/dev/(stdout|stderr|null|tty|fd/\d+)|/proc/self/fd/\d+")
 
 
 def put_file(path: Path, content: str, *, below: Iterable[Path] = ()) -> None:
-    """Write a file in the place of whatever has its name, and follow none of it.
+    """Write a file, replacing anything that has its name, and follow no link.
 
-    In a folder that somebody else has filled, that may be a link, a pipe, or a second name of
-    another file. Raises `OSError` if it is a folder, or if the way to it leads through a link in
-    one of the folders `below`. The file keeps the mode that it had.
+    In a folder that somebody else has filled, the name may belong to a link, a pipe, or another
+    file. Raises `OSError` if it is a folder, or if the path leads through a link in one of the
+    folders `below`. The file keeps its mode.
     """
     data = content.encode("utf-8", "replace")
     if OUTPUTS.fullmatch(str(path)):
@@ -147,7 +147,7 @@ def put_file(path: Path, content: str, *, below: Iterable[Path] = ()) -> None:
         return
     if link := _link_on_the_way(path.absolute(), list(below)):
         raise OSError(errno.ELOOP, f"{link} is a link")
-    path.absolute().parent.stat()  # a folder that is not there is a mistyped one
+    path.absolute().parent.stat()  # not created: a missing folder is probably mistyped
     try:
         write_file(path.absolute(), path.absolute().parent, data)
     except NotOpened as error:
@@ -155,11 +155,11 @@ def put_file(path: Path, content: str, *, below: Iterable[Path] = ()) -> None:
 
 
 def make_way(path: Path) -> None:
-    """Take away whatever has a name, also a folder that cannot be emptied, and follow no link."""
+    """Remove anything that has this name, even a folder that cannot be emptied; follow no link."""
     if not os.path.lexists(path):
         return
     aside = path.with_name(draft_name(path))
-    path.rename(aside)  # which takes no permission for what is in a folder
+    path.rename(aside)  # renaming a folder needs no permission for its contents
     if aside.is_dir() and not aside.is_symlink():
         shutil.rmtree(aside, ignore_errors=True)
     else:
@@ -167,14 +167,14 @@ def make_way(path: Path) -> None:
 
 
 def _link_on_the_way(path: Path, roots: list[Path]) -> Path | None:
-    """Return the first link that leads to a path in one of the folders; None if there is none."""
+    """Return the first link on the way to a path in one of the folders; None if there is none."""
     there = [root for root in roots if os.path.exists(root)]
     for start in filter(os.path.exists, path.parents):
         if any(start.samefile(root) for root in there):
             place, depth = start, 0
             for name in path.parts[len(start.parts) : -1]:
                 place, depth = place / name, depth + (-1 if name == ".." else 1)
-                if depth < 0:  # it leads out of the folder again
+                if depth < 0:  # `..` leads out of the folder again
                     break
                 if place.is_symlink():
                     return place
@@ -182,10 +182,10 @@ def _link_on_the_way(path: Path, roots: list[Path]) -> Path | None:
 
 
 def open_private(path: Path, mode: Literal["a", "x"]) -> TextIOWrapper:
-    """Open a text file to append to, or a new one; if it is new, its owner alone may read it."""
+    """Open a text file to append to; if it is new, only its owner may read it."""
     new = os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     flags = os.O_CREAT | os.O_WRONLY | (os.O_APPEND if mode == "a" else new)
-    flags |= getattr(os, "O_BINARY", 0)  # Windows would change the ends of lines
+    flags |= getattr(os, "O_BINARY", 0)  # else Windows would change the ends of lines
     is_new = not path.exists()
     binary: Any = os.fdopen(os.open(path, flags, FILE_MODE), "ab" if mode == "a" else "wb")
     file = TextIOWrapper(binary, encoding="utf-8", errors="replace", newline="")
@@ -195,7 +195,7 @@ def open_private(path: Path, mode: Literal["a", "x"]) -> TextIOWrapper:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder, and those above it, unless they are there; only their owner may enter."""
+    """Create a folder and its missing parents; only the owner may enter them."""
     if folder.is_dir():
         return
     if folder.parent != folder:
@@ -206,7 +206,7 @@ def make_folder(folder: Path) -> None:
 
 
 def read_bounded(path: Path, most: int) -> bytes:
-    """Return the bytes of a file; raise `OSError` if they are more than `most`."""
+    """Return the bytes of a file; raise `OSError` if there are more than `most`."""
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -225,7 +225,7 @@ def fingerprint(path: Path) -> list[int | str] | None:
 
 
 def fingerprint_of(text: str) -> list[int | str]:
-    """Return the `fingerprint` of a file to which this text is written."""
+    """Return the `fingerprint` that a file with this text has."""
     data = text.encode("utf-8", "replace")
     return [len(data), hashlib.sha256(data).hexdigest()]
 
@@ -246,9 +246,9 @@ def write_zip(
     programs: frozenset[str] = frozenset(),
     level: int | None = None,  # of compression, up to 9
 ) -> None:
-    """Write a zip of files, given as paths and bytes; each is asked for when it is written.
+    """Write a zip of files, given as paths and bytes, which may be made one at a time.
 
-    The same files give the same bytes, whenever and wherever they are written.
+    The same files give the same bytes at any time and on any machine.
     """
     with zipfile.ZipFile(stream, "w") as archive:
         for name, data in members:

@@ -1,7 +1,7 @@
 """The grader in a notebook: `%%check`, `%%example`, `grader.check` and `grader.show`.
 
-The kernel, in which a student's code has run, is not trusted with the verdict: the texts of the
-cells go to a process of their own, which grades them as it grades a notebook that is handed in.
+The kernel has run the student's code, so it is not trusted with the verdict: the cells' texts go
+to a separate process, which grades them like a notebook that is handed in.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from grader.submissions.code_files import MAX_BYTES
 from grader.trees import NotOpened, read_file
 
 FILE = "notebook"
-HEIGHT, HIGH = 480, 860  # pixels of a report's frame: what it shows cannot tell how high it is
+HEIGHT, HIGH = 480, 860  # pixels of a report's frame: a sandboxed page cannot report its own height
 MAX_SHOWN = 32  # rows and columns of a matrix that is drawn
 _standby = Standby()
 _DEFINITION = re.compile(r"^(?:def|class)[ \t]+(\w+)", re.M)
-MAX_NAMED = 8  # names that a cell defines
-MAX_OTHERS = 200  # lines of a check that does not finish
+MAX_NAMED = 8  # names in a message, of those that a cell defines
+MAX_OTHERS = 200  # lines shown of a check that does not finish
 CHECKED = re.compile(r"\s*%%check[ \t]+(\S+)")
 _OWN_CALLS = re.compile(r"^([ \t]*)((?:import grader|grader\.(?:check|show)\(.*\))[ \t]*)$", re.M)
 
 
 @dataclass(frozen=True)
 class NotebookVerdict:
-    """What the grader says of the definitions in a notebook, as a page and as text."""
+    """The grader's verdict on the definitions in a notebook, as a page and as text."""
 
     text: str
     page: str
@@ -86,7 +86,7 @@ def check(name: str, *, seed: int | None = None) -> NotebookVerdict:
     course = _course()
     exercise, cells = course[name], _cells_so_far()
     checked = [place for place, cell in enumerate(cells) if _without_check(cell, name) != cell]
-    for place in checked[:-1]:  # they were tried, and are not what is meant now
+    for place in checked[:-1]:  # earlier tries of a `%%check` cell do not count
         cells[place] = "pass"
     return _graded(course, exercise, cells, seed)
 
@@ -97,7 +97,7 @@ def _graded(
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     with tempfile.TemporaryDirectory(prefix="grader-notebook-") as root:
         folder, page = Path(root, FILE), Path(root, "report.html")
-        folder.mkdir()  # whose name the report has
+        folder.mkdir()  # the report is named after it
         nbformat.write(notebook, folder / f"{FILE}.ipynb")
         for path, data in _other_files(course, cells):
             (folder / path.name).write_bytes(data)
@@ -109,7 +109,7 @@ def _graded(
 
 
 def _show_notes(lines: Iterable[str], exercise: str) -> str:
-    """Show the notes on how far an exercise is, each in place of the last; return other lines."""
+    """Show each note on the progress in place of the one before; return all other lines."""
     others, width = deque[str](maxlen=MAX_OTHERS), 0
     for line in lines:
         if line.split(" ", 1)[0].rstrip() != exercise:
@@ -145,7 +145,7 @@ def load_extension(shell: Any) -> None:
     """Make `%%check` and `%%example` known to IPython, and the exercises importable."""
 
     def check_cell(line: str, cell: str) -> NotebookVerdict:
-        """Grade what a cell defines, then run it for the cells after it: `%%check layer_norm`."""
+        """Grade a cell's definitions, then run it for the cells after it: `%%check layer_norm`."""
         try:
             course = _course()
             exercise = course[line.strip()]
@@ -157,7 +157,7 @@ def load_extension(shell: Any) -> None:
         return verdict
 
     def example_cell(line: str, cell: str) -> Any:
-        """Run a worked example on what this notebook defines: `%%example layer_norm`."""
+        """Run a worked example on this notebook's definitions: `%%example layer_norm`."""
         return run_example(_course()[line.strip()], cell, shell.user_ns)
 
     _standby.prepare()
@@ -169,7 +169,7 @@ def load_extension(shell: Any) -> None:
 
 
 def _cell_graded(course: Course, exercise: Exercise, cell: str, program: str) -> NotebookVerdict:
-    """Grade what a cell defines, which is `program` in Python: no earlier definition counts."""
+    """Grade a cell, in Python `program`, by its own definitions: no earlier one counts."""
     try:
         names = {
             symbol.get_name()
@@ -177,9 +177,9 @@ def _cell_graded(course: Course, exercise: Exercise, cell: str, program: str) ->
             if symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()
         }
     except SyntaxError as error:
-        # The line of the magic, and empty ones behind it, are not in the program.
+        # The program has neither the line of the magic nor the empty lines after it.
         above = 1 + len(cell) - len(cell.lstrip("\n"))
-        where = f"line {above + (error.lineno or 1)} of this cell is no Python: {error.msg}"
+        where = f"line {above + (error.lineno or 1)} of this cell is not valid Python: {error.msg}"
         return NotebookVerdict(f"{where}\n    {(error.text or '').strip()}", "", passed=False)
     except (ValueError, RecursionError, MemoryError) as error:
         return NotebookVerdict(f"this cell cannot be read: {error}", "", passed=False)
@@ -195,17 +195,17 @@ def _cell_graded(course: Course, exercise: Exercise, cell: str, program: str) ->
 
 
 def _without_check(cell: str, exercise: str) -> str:
-    """Return a cell, or nothing for one that was a `%%check` of the exercise."""
+    """Return a cell, or `pass` for an earlier `%%check` of the exercise."""
     magic = CHECKED.match(cell)
     return "pass" if magic and magic[1] == exercise else cell
 
 
 def _forgetting(names: Iterable[str], cell: str) -> list[str]:
-    """Return a `%%check` cell that first forgets what earlier cells defined under some names.
+    """Return a `%%check` cell that first deletes some names of earlier cells.
 
-    Otherwise one that does not come to its end would be graded by them. The names are forgotten in
-    the line of the magic, so that all numbers of lines and cells stay, except before an import from
-    the future, which has to be first.
+    Otherwise a cell that breaks off would be graded by earlier definitions. The names are deleted
+    in the line of the magic, so that the numbers of lines and cells stay the same; only an import
+    from `__future__` has to come first.
     """
     forget = "; ".join(f"{name} = None; del {name}" for name in names)
     if "__future__" in cell:
@@ -214,7 +214,7 @@ def _forgetting(names: Iterable[str], cell: str) -> list[str]:
 
 
 def run_example(exercise: Exercise, code: str, names: Mapping[str, Any]) -> Any:
-    """Return the value of the last line of an example; print a sentence if there is nothing to run.
+    """Return the value of an example's last line; print a sentence if the code is not written yet.
 
     It sees the `names` of the notebook and leaves them as they are.
     """
@@ -224,7 +224,7 @@ def run_example(exercise: Exercise, code: str, names: Mapping[str, Any]) -> Any:
         return None
     try:
         return _value_of(code, dict(names))
-    except NotImplementedError as error:  # of a stub, which says what to fill in
+    except NotImplementedError as error:  # a stub says what to fill in
         click.echo(f"not written yet: {error}".removesuffix(": "))
         return None
 
@@ -240,9 +240,9 @@ def _value_of(code: str, names: dict[str, Any]) -> Any:
 
 
 def _make_importable(exercise: Exercise, cell: str, names: Mapping[str, Any]) -> None:
-    """Let later cells import what a cell defines, as they import the file of an exercise.
+    """Let later cells import a cell's definitions, as they import the file of an exercise.
 
-    A stub does not take the place of the file.
+    A stub does not replace the file.
     """
     if is_untouched(cell, make_stub(exercise)):
         return
@@ -260,9 +260,9 @@ def _course() -> Course:
 
 
 def _other_files(course: Course, cells: Iterable[str]) -> Iterator[tuple[Path, bytes]]:
-    """Yield the student's files of exercises that no cell defines, which others may import.
+    """Yield the student's files of the exercises that no cell defines: others may import them.
 
-    Stubs come along, too: they say of an exercise that it was not started.
+    Stubs are among them: they show that an exercise was not started.
     """
     defined = set(_DEFINITION.findall("\n".join(cells)))
     for exercise in course.exercises:
@@ -283,12 +283,12 @@ def _cells_so_far() -> list[str]:
     shell = get_ipython()
     if shell is None:
         raise RequestError("there is no notebook here", "grader check")
-    run = shell.history_manager.input_hist_raw[1:]  # the first is none
+    run = shell.history_manager.input_hist_raw[1:]  # the first entry of `In` is empty
     return [_OWN_CALLS.sub(r"\1pass  # \2", cell) for cell in run]
 
 
 def _as_heads(rows: Any) -> list[list[list[float]]]:
-    """Return the matrices of nested lists, cut to what can be drawn."""
+    """Return the matrices in nested lists, cut to a size that can be drawn."""
     depth, inside = 0, rows
     while isinstance(inside, list):
         depth, inside = depth + 1, inside[0] if inside else 0.0

@@ -1,4 +1,4 @@
-"""Members of an archive, as its format describes them, and why an archive is not unpacked."""
+"""Members of an archive, as any format describes them, and the reasons not to unpack one."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class UnreadableArchive(Exception):
 
 
 class TooLarge(UnreadableArchive):
-    """A member breaks the limits, or all of them together."""
+    """A member breaks the limits, or all members together do."""
 
 
 @dataclass(frozen=True)
 class PackedFile:
-    """A file in an archive: where it belongs, its packed size, and why it must not be unpacked.
+    """A file in an archive: its path, its packed size, and why it must not be unpacked, if so.
 
-    `read` returns its first bytes, so many at most.
+    `read(n)` returns at most its first `n` bytes.
     """
 
     path: PurePosixPath
@@ -36,10 +36,10 @@ class PackedFile:
 
 
 def member_paths(names: Iterable[str]) -> Iterator[PurePosixPath]:
-    """Yield the paths that the names in an archive mean.
+    """Yield the path for each name in an archive.
 
-    Windows may separate folders by backslashes. Beside a name with a slash, a backslash is a sign
-    that somebody put into a file's name: it leads into no folder, and stands as `_` in the path.
+    An archive made on Windows may separate folders by backslashes. If any name has a slash, a
+    backslash is part of a file's name: it leads into no folder, and becomes `_` in the path.
     """
     names = list(names)
     instead = "_" if any("/" in name for name in names) else "/"
@@ -47,13 +47,13 @@ def member_paths(names: Iterable[str]) -> Iterator[PurePosixPath]:
 
 
 def stays_inside(path: PurePosixPath) -> bool:
-    """Return whether the path of a member leads to a place inside the archive's folder."""
+    """Return whether a member's path stays inside the archive's folder."""
     is_plain = not path.is_absolute() and ".." not in path.parts
     return is_plain and not DRIVE.match(path.parts[0])
 
 
 def read_within(member: PackedFile, room: int) -> bytes:
-    """Return a member's bytes; raise `TooLarge` if they are too many, whatever its header says."""
+    """Return a member's bytes; raise `TooLarge` if there are too many, whatever the header says."""
     data = member.read(room + 1)
     if len(data) > room:
         raise TooLarge("unpacks to more bytes than the limit allows")

@@ -1,9 +1,9 @@
-"""What a command prints in a job of a CI system, which takes some lines for orders to itself.
+"""A command's output in a CI job, where the CI system would take some lines for orders.
 
-GitHub obeys a line that begins with `::`, and `##[` anywhere in one; Azure obeys `##vso[`, GitLab
-`section_start:`. Names of files, arguments and messages of errors can hold all of these, and they
-are a stranger's. So while a command runs in such a job, both its streams are filtered here, whoever
-writes to them. What is meant as an order is written to the stream behind the filter.
+GitHub obeys a line that begins with `::`, and `##[` anywhere in a line; Azure obeys `##vso[`,
+GitLab `section_start:`. A stranger can put all of these into names of files, arguments and
+messages. So while a command runs in such a job, this module filters both of its streams. The
+grader's own orders are written to the stream behind the filter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, TextIO, cast
 
 from grader.report import without_controls
 
-SYSTEMS = ("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD")  # each is a variable that is set in a job
+SYSTEMS = ("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD")  # variables that CI systems set in a job
 _AT_START = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
 _ANYWHERE = re.compile(r"#(?=#\w*\[)|section_(?:start|end)(?=:)")
 
@@ -47,12 +47,12 @@ def without_orders_in_jobs() -> Iterator[None]:
     finally:
         sys.stdout, sys.stderr = before
         for stream in filtered:
-            with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
+            with contextlib.suppress(OSError, ValueError):  # nobody reads the output any more
                 stream.finish()
 
 
 def behind_filter(stream: TextIO) -> TextIO:
-    """Return the stream that takes what is printed as it is: orders, or a protocol of our own."""
+    """Return the unfiltered stream, for orders or for a protocol of our own."""
     if isinstance(stream, _Filtered):
         stream.finish()
         return stream.stream
@@ -67,7 +67,7 @@ class _Filtered:
         self._line = ""
 
     def write(self, text: str) -> int:
-        """Write text, but keep a line that has not ended."""
+        """Write all whole lines, and keep the unfinished one."""
         *lines, self._line = (self._line + text).split("\n")
         if lines:
             self.stream.write(without_orders("\n".join([*lines, ""])))
@@ -79,7 +79,7 @@ class _Filtered:
             self.write(line)
 
     def finish(self) -> None:
-        """Write a line that has not ended as well."""
+        """Write the unfinished line as well."""
         rest, self._line = self._line, ""
         self.stream.write(without_orders(rest))
         self.stream.flush()

@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-TWO = "Two mistakes at once. "  # the beginning of a diagnosis that names two
+TWO = "Two mistakes at once. "  # begins a diagnosis that names two mistakes
 MAX_MESSAGE = 600  # characters of a student's text that a report shows
 
 Verdict = Literal["passed", "failed", "error", "skipped"]
-SYNTAX = frozenset(("SyntaxError", "IndentationError", "TabError"))  # of a file that is no Python
+SYNTAX = frozenset(("SyntaxError", "IndentationError", "TabError"))  # of invalid Python
 NO_COMPUTATION = "no computation"  # the kind of a failure of code that computes nothing
-CASES_CHECK = "cases"  # the check in a students' copy that says what its cases show
-UNWRITTEN = ("NotImplementedError", "Missing")  # kinds of failures of what is not written yet
+CASES_CHECK = "cases"  # the check of a students' copy that is made of its cases
+UNWRITTEN = ("NotImplementedError", "Missing")  # kinds of failures of code that is not written yet
 State = Literal["passed", "to fix", "not started", "not graded", "error"]  # of an exercise
 
 
@@ -31,7 +31,7 @@ class Frame:
     source: str
     column: int = 0  # 0 if unknown
     function: str = ""
-    around: str = ""  # the code around it
+    around: str = ""  # the lines around it
     start: int = 0  # the number of the first line of `around`
 
 
@@ -62,7 +62,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class WrongCase:
-    """A case of a check that came out wrong, and whether a mistake that is named explains it."""
+    """A wrong case of a check, and whether a named mistake explains it."""
 
     name: str
     sentence: str
@@ -94,7 +94,7 @@ class Outcome:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the test came to its end without passing."""
+        """Whether the test failed, or was stopped by an error."""
         return self.outcome in ("failed", "error")
 
     @property
@@ -107,7 +107,7 @@ class Outcome:
 
 
 def first_failure(tests: Iterable[Outcome], explained: Collection[str] = ()) -> Outcome | None:
-    """Return the test to fix first, of those that fail.
+    """Return the failed test to fix first.
 
     One that costs points comes before one that informs, a file that does not load before all that
     follows from it, what is wrong before what is not written yet, and what the diagnosis explains
@@ -124,7 +124,7 @@ def first_failure(tests: Iterable[Outcome], explained: Collection[str] = ()) -> 
     return min((test for test in tests if test.is_wrong), key=order, default=None)
 
 
-HINT_BREAK = "\n\n"  # between the hints on several mistakes
+HINT_BREAK = "\n\n"  # separates the hints on several mistakes
 
 
 def separate_hints(hint: str) -> list[str]:
@@ -134,20 +134,20 @@ def separate_hints(hint: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Explanation:
-    """One mistake, or two at once, by the names of its faults: what it is, and where to look."""
+    """One mistake, or two at once: the names of the mistakes, what is wrong, and where to look."""
 
     faults: tuple[str, ...]
     says: str
     hint: str
-    tests: tuple[tuple[str, ...], ...] = ()  # for each fault, the failed tests that show it
-    each: tuple[str, ...] = ()  # what is wrong, fault by fault
-    costs: tuple[int, ...] = ()  # the price of each fault in points
+    tests: tuple[tuple[str, ...], ...] = ()  # for each mistake, the failed tests that show it
+    each: tuple[str, ...] = ()  # for each mistake, what is wrong
+    costs: tuple[int, ...] = ()  # the price of each mistake in points
 
     @property
     def explained(self) -> frozenset[str]:
-        """The failed tests that one of the mistakes shows in, as far as that is known.
+        """The failed tests that show one of the mistakes, as far as that is known.
 
-        Of the public tests of a students' copy it is not.
+        For the public tests of a students' copy it is not.
         """
         return frozenset[str]().union(*self.tests) - {CASES_CHECK}
 
@@ -165,14 +165,14 @@ class Explanation:
 
 @dataclass(frozen=True)
 class WrongStep:
-    """The first stage of the computation that differs; `says` tells where and how."""
+    """The first stage of the computation that differs; `says` states where and how."""
 
-    probe: str  # what the call that it comes from asks, in a sentence
+    probe: str  # the sentence of the case that makes the call
     stage: str
     says: str
     expected: Excerpt
     actual: Excerpt
-    # The answers are the student's; on the way to them, their code may have other numbers.
+    # Not the student's: their code gives the same answers, but may have other values on the way.
     whose: ClassVar[str] = "with the mistake"
 
 
@@ -182,20 +182,20 @@ class Diagnosis(Explanation):
 
     tie: tuple[Explanation, ...] = ()  # other explanations that fit as well
     first_wrong_step: WrongStep | None = None
-    besides: str = ""  # a sentence on what the mistakes leave unexplained
-    facts: tuple[str, ...] = ()  # what the answers show, where no mistake explains them
-    repeat: str = ""  # a call that shows the first of them, as a program
+    besides: str = ""  # a sentence on the wrong cases that the mistakes do not explain
+    facts: tuple[str, ...] = ()  # facts about answers that no mistake explains
+    repeat: str = ""  # a call that shows the first fact, as a program
     complete: bool = False  # whether the mistakes explain everything that is wrong
     explains_cases: tuple[str, ...] = ()  # the cases that the mistakes explain, by name
-    signature: str = ""  # of what no known mistake explains; for the teacher alone
+    signature: str = ""  # of answers that no known mistake explains; for the teacher alone
     secret: str = ""  # the signature at a secret seed, which confirms it; for the teacher alone
-    # At that seed, those of the programs that teachers named a mistake after, by their hashes.
+    # At that seed, the signatures of the programs behind a named mistake, by the programs' hashes.
     members: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Charge:
-    """What one mistake costs in points, once; `says` tells what it is."""
+    """The price in points of one mistake, which is charged once; `says` states the mistake."""
 
     fault: str
     says: str
@@ -204,7 +204,7 @@ class Charge:
 
 @dataclass(frozen=True)
 class HeadView:
-    """The attention weights of a sentence, a matrix of rows (queries) and columns (keys) a head."""
+    """The attention weights of a sentence: for each head a matrix of queries by keys."""
 
     tokens: tuple[str, ...]
     expected: tuple[tuple[tuple[float, ...], ...], ...]
@@ -216,9 +216,9 @@ Matrix = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True)
 class Drawing:
-    """What the student's code computes on a sequence, as something to look at.
+    """A picture of values that the student's code computes on a sequence.
 
-    One matrix or one for each head, whose rows and columns may have labels; or a `text`.
+    It is one matrix or one for each head, with optional labels for rows and columns; or a `text`.
     """
 
     title: str
@@ -231,21 +231,21 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Reached:
-    """What a trained model reaches, and the limit that the course asks for."""
+    """A value that a trained model reaches, and the limit that the course sets."""
 
     what: str
     value: float
     limit: float
-    is_least: bool = True  # whether more is better
+    is_least: bool = True  # whether the limit is a minimum
 
     @property
     def says(self) -> str:
-        """Say it in a line."""
+        """Return it as a line of text."""
         bound = "at least" if self.is_least else "at most"
         return f"{self.what}: {self.value:.4g}, where {bound} {self.limit:g} is asked for"
 
 
-MAX_POINTS = 120  # of a curve: a drawn one shows no more
+MAX_POINTS = 120  # points of a curve: a drawing shows no more
 
 
 @dataclass(frozen=True)
@@ -256,12 +256,12 @@ class LossCurve:
     steps: tuple[int, ...] = ()
     losses: tuple[float, ...] = ()
     reached: tuple[Reached, ...] = ()
-    # From an earlier check of the same code. The curve is the same, whenever it was trained.
+    # Taken from an earlier check of the same code. Equality ignores this: the curve is the same.
     kept: bool = field(default=False, compare=False)
 
     @property
     def caption(self) -> str:
-        """Say what it shows."""
+        """Return what it shows, as a caption."""
         again = " (kept from an earlier check: the code is the same)" if self.kept else ""
         return f"the loss while {self.name} was trained{again}"
 
@@ -274,7 +274,7 @@ class LossCurve:
         *,
         kept: bool = False,
     ) -> LossCurve:
-        """Return the curve of what was reported, with as many points as can be drawn."""
+        """Return the curve of the reported losses, with as many points as can be drawn."""
         every = -(-len(reported) // MAX_POINTS) or 1
         chosen = [*reported[:-1:every], *reported[-1:]]
         losses = printable([loss for _, loss in chosen], ".4g")
@@ -284,7 +284,7 @@ class LossCurve:
 
 @dataclass(frozen=True)
 class Adjustment:
-    """Points that a teacher added to an exercise, or took away, and why."""
+    """The points that a teacher added to an exercise or took away, and why."""
 
     points: float
     why: str
@@ -292,7 +292,7 @@ class Adjustment:
 
 @dataclass(frozen=True)
 class ExerciseResult:
-    """One exercise's results: `statement` and `hints` until it passes, then `idea`."""
+    """The result of one exercise: has `statement` and `hints` until it passes, then `idea`."""
 
     name: str
     title: str
@@ -300,18 +300,18 @@ class ExerciseResult:
     max_points: int
     advice: str  # one sentence about the exercise as a whole, or empty
     tests: tuple[Outcome, ...]
-    unfinished: bool = False  # nothing was written yet: every failure is the stub's own
+    unfinished: bool = False  # whether nothing is written yet: every failure is the stub's own
     diagnosis: Diagnosis | None = None
     head_view: HeadView | None = None
     builds_on: tuple[str, ...] = ()  # the exercises before it, by name
-    stand_ins: tuple[str, ...] = ()  # that took the place of earlier work that is not right yet
+    stand_ins: tuple[str, ...] = ()  # of earlier exercises that are not right yet
     curves: tuple[LossCurve, ...] = ()  # of its trainings
     pictures: tuple[Drawing, ...] = ()  # of what the student's code computes
     statement: str = ""
     hints: tuple[str, ...] = ()
     idea: str = ""  # what the reference does
     adjustment: Adjustment | None = None
-    given_back: int = 0  # of `points`: what checks took for mistakes that are charged once
+    given_back: int = 0  # of `points`: taken by failed checks, given back by a single charge
     charges: tuple[Charge, ...] = ()  # the mistakes that are charged once, with their prices
 
     @property
@@ -321,9 +321,9 @@ class ExerciseResult:
 
     @property
     def parts_line(self) -> str:
-        """Say which earlier exercises are not the student's own here; empty if all are."""
+        """Return a sentence that names the earlier exercises which stand-ins replaced; or empty."""
         names = ", ".join(self.stand_ins)
-        says = "Stand-ins took the place of what is not right yet, or not written: "
+        says = "Stand-ins replaced the exercises that are not right yet, or not written: "
         return f"{says}{names}" if names else ""
 
     @property
@@ -339,25 +339,25 @@ class ExerciseResult:
 
     @property
     def counted(self) -> float:
-        """The points that count: those of the tests, with the teacher's adjustment."""
+        """The points that count: the points of the tests, with the teacher's adjustment."""
         return self.points + (self.adjustment.points if self.adjustment else 0.0)
 
     @property
     def lost_besides(self) -> int:
-        """The points that are lost for another reason than the mistakes that are charged."""
+        """The points lost for other reasons than the charged mistakes."""
         charged = sum(charge.points for charge in self.charges)
         return max(0, self.max_points - self.points - charged) if self.charges else 0
 
     @property
     def passed(self) -> bool:
-        """Whether all points were earned, and every required check passed that is worth none."""
+        """Whether all points were earned, and every required check passed."""
         missing = any(test.required and test.outcome != "passed" for test in self.tests)
         return bool(self.tests) and self.points == self.max_points and not missing
 
 
 @dataclass(frozen=True)
 class Person:
-    """The student behind a submission, as far as the platform or the roster says."""
+    """The student behind a submission, as far as the platform or the roster identifies them."""
 
     name: str = ""
     email: str = ""
@@ -372,7 +372,7 @@ class Person:
 
 @dataclass(frozen=True)
 class MarkStep:
-    """A step of a mark's calculation: what is added, and the total so far."""
+    """A step in the calculation of a mark: the points that it adds, and the total so far."""
 
     says: str
     adds: float
@@ -383,14 +383,14 @@ class MarkStep:
 class Mark:
     """The mark of a submission.
 
-    `steps` calculate it: each total is the one before and what is added. They are empty if `points`
+    `steps` calculate it: each adds its points to the total before it. They are empty if `points`
     are simply the points of the tests.
     """
 
     points: float
     max_points: float
     earned: float  # the points of all exercises, adjusted and weighted
-    late_days: float = 0.0  # as they count
+    late_days: float = 0.0  # the mark itself
     says: str = ""  # explains the steps in a sentence
     steps: tuple[MarkStep, ...] = ()
     adjustment: Adjustment | None = None  # of the mark itself, after lateness
@@ -401,8 +401,9 @@ class Mark:
 class Report:
     """Everything that one grading run says about one submission.
 
-    In a class it also has the `person`, the number of the attempt (from 1), the times of submission
-    and of an extension (`due`; ISO 8601, or empty), the `mark`, and `flags`: what needs review.
+    In a class it also has the `person`, the number of the attempt (from 1), the times of
+    submission and of an extension (`due`; ISO 8601, or empty), the `mark`, and the `flags`, which
+    give the reasons for a review.
     """
 
     submission: str
@@ -448,7 +449,8 @@ class Report:
             return "error"
         if len(states) == 1:
             return states.pop()
-        # An exercise that could not be graded, such as a missing file, is no sign of a start.
+        # An exercise that could not be graded, for example without a file, does not count as
+        # started.
         return "not started" if states <= {"not started", "not graded"} else "to fix"
 
     @property
@@ -458,12 +460,12 @@ class Report:
 
     @property
     def counted(self) -> float:
-        """The points that count in the end: those of the mark, where there is one."""
+        """The points that count in the end: the mark's points, if there is a mark."""
         return self.points if self.mark is None else self.mark.points
 
     @property
     def max_counted(self) -> float:
-        """The most points that could count: those of the mark, where there is one."""
+        """The most points that could count: the mark's maximum, if there is a mark."""
         return self.max_points if self.mark is None else self.mark.max_points
 
     @property
@@ -494,9 +496,9 @@ def _what_to_fix(exercise: ExerciseResult) -> str:
 
 
 def printable(values: Any, form: str) -> Any:
-    """Return numbers, alone or in lists, rounded as `form` prints them; those not finite as text.
+    """Return numbers, alone or in lists, rounded as `form` prints them; nan and infinities as text.
 
-    JSON has no infinity, and rounding makes one of the largest numbers.
+    JSON has no infinity, and rounding turns the largest numbers into one.
     """
     if isinstance(values, list):
         return [printable(value, form) for value in values]
@@ -506,22 +508,22 @@ def printable(values: Any, form: str) -> Any:
     return rounded if math.isfinite(rounded) else str(values)
 
 
-WIDE = 1e4  # from where a number is written as a power of ten, so that it stays short
+WIDE = 1e4  # larger numbers are written as a power of ten, so that they stay short
 
 
 def fixed(number: float, digits: int, width: int = 0) -> str:
-    """Return a number with so many digits after the point, or as a power of ten if it is large."""
+    """Return a number with `digits` digits after the point, or as a power of ten if it is large."""
     is_short = abs(number) < WIDE or not math.isfinite(number)
     return (f"{number:.{digits}f}" if is_short else f"{number:.2g}").rjust(width)
 
 
-# What is not seen and changes how the text around it is read: its direction, or tags within it.
+# Invisible characters that change how the text around them is read: its direction, or tags.
 UNSEEN = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f"
 _CONTROL = re.compile(rf"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]|[{UNSEEN}]")
 
 
 def without_controls(text: str) -> str:
-    """Return a text without terminal controls, and without what turns its direction."""
+    """Return a text without terminal controls and without characters that turn its direction."""
     return _CONTROL.sub("", text)
 
 

@@ -1,11 +1,11 @@
-"""Temporary folders that do not stay, also if the process that made them is killed.
+"""Temporary folders that are removed even if the process that made them is killed.
 
-A folder is locked as long as the process that made it lives; the kernel gives the lock back,
-however the process ends. So a folder of ours without a lock has no living owner, and the next start
-removes it. One that holds secrets does not wait for that: a process of its own waits for the lock,
-and removes it. Windows locks no folders: there, one that is a day old has no owner.
+The process that makes a folder holds a lock on it; the kernel releases the lock, however the
+process ends. So a folder of ours without a lock has no living owner, and the next start removes
+it. A folder with secrets does not wait for that: a separate process waits for its lock and removes
+it. Windows cannot lock folders: there, a folder that is a day old counts as abandoned.
 
-    python -I -S scratch.py FOLDER    waits for the lock of a folder, and removes the folder
+    python -I -S scratch.py FOLDER waits for the lock of a folder, and removes the folder
 
 This file must import nothing of the rest of the project.
 """
@@ -32,16 +32,16 @@ if sys.platform != "win32":
 
 PREFIX = "grader-"
 _OURS = re.compile(rf"{PREFIX}([a-z]+)-[0-9a-f]{{16}}")
-_NEW = "new"  # the purpose in the name of a folder that is not locked yet
+_NEW = "new"  # stands in the name for the purpose until the folder is locked
 _NEW_SECONDS = 60.0
 _OLD_SECONDS = 86_400.0
-_TRIES, _PAUSE = 10, 0.1  # Windows removes no folder that an ending process is still in
+_TRIES, _PAUSE = 10, 0.1  # Windows cannot remove a folder that an ending process still uses
 
 
 class ScratchFolder:
     """A temporary folder of this process, for its user alone; `purpose` is part of its name.
 
-    It is removed at once after a process that is killed, if it is to be `outlived`.
+    With `outlived`, it is removed at once even if this process is killed.
     """
 
     def __init__(self, purpose: str, *, outlived: bool = False) -> None:
@@ -69,9 +69,9 @@ class ScratchFolder:
 
 
 def _lock(folder: Path, *, waits: bool = False) -> int | None:
-    """Lock a folder for as long as this process lives; return what keeps the lock.
+    """Lock a folder for as long as this process lives; return the open file that holds the lock.
 
-    If somebody has locked it, wait for the end of that, or raise `BlockingIOError`.
+    If another process has locked it, wait for the lock, or raise `BlockingIOError`.
     """
     if sys.platform == "win32":
         return None
@@ -85,7 +85,7 @@ def _lock(folder: Path, *, waits: bool = False) -> int | None:
 
 
 def _start_remover(folder: Path) -> subprocess.Popen[bytes]:
-    """Start the process that removes a folder when its lock is given back.
+    """Start the process that removes a folder when its lock is released.
 
     It is in a session of its own, so no signal to our group or from our terminal ends it, and it
     has nothing of ours: no environment, no open file.
@@ -104,7 +104,7 @@ def _start_remover(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _outlive(folder: Path) -> None:
-    """Remove a folder as soon as nobody owns it any more."""
+    """Remove a folder as soon as its owner has ended."""
     with contextlib.suppress(FileNotFoundError):  # its owner has removed it
         _lock(folder, waits=True)
         _remove(folder)
@@ -120,7 +120,7 @@ def fill(folder: Path, files: Mapping[str, bytes]) -> None:
 
 @contextlib.contextmanager
 def scratch_folder(purpose: str, *, outlived: bool = False) -> Iterator[Path]:
-    """Yield a temporary folder, and remove it after the block, or after this process if killed."""
+    """Yield a temporary folder; remove it after the block, even if this process is killed."""
     folder = ScratchFolder(purpose, outlived=outlived)
     try:
         yield folder.path
@@ -153,7 +153,7 @@ def _remove_unowned(folder: Path, *, is_new: bool) -> None:
 
 def _remove(folder: Path) -> None:
     def open_up(function: Callable[..., Any], path: str, _: Any) -> None:
-        """Try again in a folder that was closed to its owner, and pass over what stays."""
+        """Open a folder that its owner may not enter and try again; skip what cannot be removed."""
         with contextlib.suppress(OSError):
             if os.fspath(path) != os.fspath(folder):  # the folder above is not ours
                 os.chmod(os.path.dirname(path), stat.S_IRWXU)

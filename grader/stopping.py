@@ -1,6 +1,7 @@
 """Stopping a command: Ctrl-C, SIGTERM and SIGHUP all raise `KeyboardInterrupt` in the main thread.
 
-So marks are written, processes end and temporary folders go, whoever stops the command.
+So, however a command is stopped, marks are written, processes end and temporary folders are
+removed.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ else:
 
 @dataclass
 class _State:
-    steps: int = 0  # that are under way and may not be cut in two
-    is_waiting: bool = False  # a signal, for the end of the step
+    steps: int = 0  # steps under way that may not be cut in two
+    is_waiting: bool = False  # a signal that waits for the end of the step
 
 
 _state = _State()
 
 
 def stop_on_signals() -> None:
-    """Have each of `SIGNALS` stop this process as Ctrl-C does, unless it is ignored (`nohup`)."""
+    """Make each of `SIGNALS` stop this process as Ctrl-C does, unless it is ignored (`nohup`)."""
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
@@ -38,14 +39,14 @@ def _stop(number: int, frame: FrameType | None) -> None:
     if _state.steps and not _state.is_waiting:  # a second signal does not wait
         _state.is_waiting = True
         return
-    for other in SIGNALS[1:]:  # they often come several times
+    for other in SIGNALS[1:]:  # such signals often come several times
         signal.signal(other, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
 def whole_step() -> Iterator[None]:
-    """Have a signal wait until the block is done, and stop then; a second one does not wait."""
+    """Let a signal wait until the block is done, then stop; a second signal does not wait."""
     _state.steps += 1
     try:
         yield

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import threading
 
-# CPython counts how deep a tree is in one number for all threads, and raises a SystemError if two
-# of them make trees in turns, as they do when collecting garbage lets the other run.
+# CPython counts the depth of a tree in one number for all threads. It raises a SystemError if two
+# threads make trees in turns, which happens when collecting garbage lets the other one run.
 _PARSING = threading.RLock()
 
 

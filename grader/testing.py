@@ -1,8 +1,8 @@
 """The vocabulary of suites: the functions that tests of exercises use.
 
 A suite is a pytest file with the fixtures `student`, `reference` and `rng`. The functions accept
-the student's code in its own process and plain modules. A failed check raises `CheckFailure`, so
-no verdict can be dropped. Each example is a test of a hidden suite and runs as it is.
+both the student's code in its own process and plain modules. A failed check raises `CheckFailure`,
+so no verdict can be dropped. Each example is a test of a hidden suite and runs as it is.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ __all__ = [
     "watched",
 ]
 
-SENTENCES = 300  # in which weights are dropped, each on its own
+SENTENCES = 300  # draws in which each weight is dropped on its own
 
 
 def raises(student: Student, *kinds: str) -> AbstractContextManager[None]:
@@ -84,9 +84,9 @@ def raises(student: Student, *kinds: str) -> AbstractContextManager[None]:
 
 
 def assert_refused(student: Student, call: Callable[[], Any], shown: str, *kinds: str) -> None:
-    """Raise `Mismatch` unless a call, which the message shows, raises one of `kinds`.
+    """Raise `Mismatch` unless a call, shown as `shown` in the message, raises one of `kinds`.
 
-    By default, those are all exceptions that refuse: `ValueError`, `AssertionError`,
+    By default, these are all exceptions that refuse a call: `ValueError`, `AssertionError`,
     `RuntimeError` and `IndexError`.
 
     Example::
@@ -107,7 +107,7 @@ def assert_refused(student: Student, call: Callable[[], Any], shown: str, *kinds
 def manual_seed(student: Student, seed: int, *, only_torch: bool = False) -> None:
     """Seed torch's generator where the student's code runs, and Python's and NumPy's.
 
-    With `only_torch`, the others go on: code that draws from them is not repeatable then.
+    With `only_torch`, the other generators go on, so code that draws from them is not repeatable.
 
     Example::
 
@@ -159,9 +159,9 @@ def load_parameters(
 ) -> Any:
     """Return a module in `dtype` and evaluation mode, with those parameters of `state` that it has.
 
-    One of another shape with as many numbers is filled in their order, one with fewer with the
-    first, and the others keep their values: other checks ask for names and shapes. A buffer counts
-    as a parameter here.
+    A parameter of another shape is filled with the numbers in their order, as far as it has room;
+    if the state has too few, it keeps its values. Other checks ask for names and shapes. A buffer
+    counts as a parameter here.
 
     Example::
 
@@ -233,7 +233,7 @@ def assert_unchanged(
         if isinstance(old, Tensor):
             same = wire.pack_tensor(old).data == wire.pack_tensor(new).data
             expect(same, f"your code wrote into its argument {name}; work on a new tensor")
-        elif isinstance(old, list | dict):  # of a student in this very process
+        elif isinstance(old, list | dict):  # a student's module in this very process
             expect(repr(old) == repr(new), f"your code changed its argument {name}; work on a copy")
     return result
 
@@ -286,9 +286,9 @@ def assert_dtype(output: Any, dtype: torch.dtype, shown: str) -> None:
 def assert_dropped(dropped: Tensor, rate: float, what: str) -> None:
     """Raise `Mismatch` unless values are dropped at the rate, each on its own.
 
-    `dropped` says where, (draws, ...), with at least 200 draws. The share may differ from the rate
-    by 0.06, or by five standard deviations if the values are few: of right code, one in a million
-    fails. A rate such as 0.39 tells code that cuts it to tenths, too.
+    `dropped` marks the dropped values, (draws, ...), with at least 200 draws. The share may differ
+    from the rate by 0.06, or by five standard deviations if the values are few: right code fails
+    once in a million runs. A rate such as 0.39 also finds code that cuts it to tenths.
 
     Example::
 
@@ -320,8 +320,8 @@ def assert_weights_dropped(
     """Raise `Mismatch` unless a module drops its weights at the rate, in training alone.
 
     The arguments are of one sentence, (1, n_queries, d_query) and so on, with no more keys than
-    `d_value`: an output tells then which weights made it. `attention_weights` of the module must
-    hold the weights before any is dropped, in training as well.
+    `d_value`: then the weights can be computed from an output. `attention_weights` of the module
+    must hold the weights before any is dropped, in training as well.
 
     Example::
 
@@ -332,7 +332,7 @@ def assert_weights_dropped(
             assert_weights_dropped(student.Attention(0.4), 0.4, queries, keys, values)
     """
     inputs = [tensor.repeat(SENTENCES, 1, 1) for tensor in (queries, keys, values)]
-    inverse = torch.linalg.pinv(values[0])  # it turns an output into the weights behind it
+    inverse = torch.linalg.pinv(values[0])  # turns an output into the weights that made it
     weights = output_of(attention.eval(), *inputs) @ inverse
     seen = output_of(attention.train(), *inputs) @ inverse
     assert_close(attention.attention_weights, weights, "attention_weights in training")

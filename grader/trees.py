@@ -1,16 +1,16 @@
 """Files in trees that others may change: submissions, checkouts, hand-outs, `.grader/` in a copy.
 
-Every file and folder of such a tree is reached here, one name of its path after the other, each
-relative to the folder that was opened before it, and none of them through a link. So no link leads
-out of the folder `within`, whenever it was made. Whether a file may be read is then decided by
-what has been opened, not by what had that name a moment before. A file that is written replaces
-what had its name in one step, so nothing is written through a link or into a pipe, and whoever
-stops it leaves the old file or the new one.
+This module reaches every file and folder of such a tree name by name: it opens each name of the
+path relative to the folder opened before it, and never through a link. So no link leads out of the
+folder `within`, even if it is made in the meantime. Whether a file may be read is decided by the
+open file, not by the file that had its name a moment before. A written file replaces the old one
+in one step, so nothing is written through a link or into a pipe, and an interrupted write leaves
+the old file or the new one.
 
-If a path is `within` itself, whoever uses the grader has named it: it may be a link.
+If a path is `within` itself, the grader's user has named it: it may be a link.
 
-Windows opens nothing relative to a folder that is open. There, each name is looked at before the
-file is opened, which is enough for a student's own work.
+Windows cannot open a file relative to an open folder. There, each name is checked before the file
+is opened, which is enough for a student's own work.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if sys.platform == "win32":
     _FILE = os.O_RDONLY | os.O_BINARY | os.O_NOINHERIT
     _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_BINARY | os.O_NOINHERIT
 else:
-    # A pipe is opened without waiting for its writer, and a terminal never becomes our own.
+    # So that a pipe opens without waiting for its writer, and a terminal never becomes our own.
     _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
     _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -45,7 +45,7 @@ _linkless_root: Path | None = None  # below it, nothing is ever opened through a
 
 
 class NotOpened(Exception):
-    """A file or folder must not be opened; the message continues its name: "is a link"."""
+    """A file or folder must not be opened; the message continues its name, such as "is a link"."""
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ class NotOpened(Exception):
 def open_file(path: Path, within: Path, most: int | None = None) -> BufferedReader:
     """Open a regular file of at most `most` bytes that has one name, in the folder `within`.
 
-    If `path` is `within`, whoever uses the grader has named the file: it may be a link. Raises
+    If `path` is `within`, the grader's user has named the file: it may be a link. Raises
     `NotOpened` if the file must not be read, and `OSError` if it is missing or cannot be read.
     """
     descriptor = _open(path, within, _FILE)
@@ -71,9 +71,9 @@ def open_file(path: Path, within: Path, most: int | None = None) -> BufferedRead
 
 
 def read_file(path: Path, within: Path, most: int) -> bytes:
-    """Return the bytes of a file that `open_file` opens, which may grow meanwhile."""
+    """Return the bytes of a file that `open_file` opens; it may grow meanwhile."""
     with open_file(path, within, most) as stream:
-        # Asking for `most` bytes would allocate so many.
+        # In pieces, because a read of `most` bytes would allocate that much at once.
         data = stream.read(os.fstat(stream.fileno()).st_size + 1)
         data += stream.read(most + 1 - len(data)) if len(data) <= most else b""
     if len(data) > most:
@@ -84,8 +84,9 @@ def read_file(path: Path, within: Path, most: int) -> bytes:
 def refusal(path: Path, within: Path) -> str | None:
     """Return why `open_file` refuses a file; empty if it does not, None if there is no such file.
 
-    Nothing is opened, so the file may be another one later: this chooses which file to read, and
-    `open_file` decides. An error of the system is no reason here, because the reader reports it.
+    Nothing is opened, so another file may have the name later: this function only helps to choose
+    a file, and `open_file` decides. A system error is not a reason here, because the reader
+    reports it.
     """
     is_given = path == within
     try:
@@ -102,7 +103,7 @@ def refusal(path: Path, within: Path) -> str | None:
 
 
 def _refusal_of(found: os.stat_result, *, is_given: bool) -> str:
-    """Return why a file must not be read; a file that was given itself may have several names."""
+    """Return why a file must not be read; a file that the user named may have several names."""
     if stat.S_ISLNK(found.st_mode):
         return IS_A_LINK
     if not stat.S_ISREG(found.st_mode):
@@ -113,8 +114,8 @@ def _refusal_of(found: os.stat_result, *, is_given: bool) -> str:
 def follow_no_link_below(root: Path) -> None:
     """Open nothing through a link below `root`, from now on until this process ends.
 
-    That is for a process that may read all of a class: `within` is then the folder of a student,
-    which could become a link to another's at any time.
+    For a process that may read a whole class: there, `within` is a student's folder, which could
+    become a link to another student's at any time.
     """
     global _linkless_root
     _linkless_root = root
@@ -122,7 +123,7 @@ def follow_no_link_below(root: Path) -> None:
 
 @contextlib.contextmanager
 def listable(folder: Path, within: Path) -> Iterator[int | Path]:
-    """Yield what lists a folder that is reached from `within` without following a link."""
+    """Yield a path or descriptor for listing a folder, reached from `within` through no link."""
     if sys.platform == "win32":
         _refuse_links(folder, within)
         yield folder
@@ -138,9 +139,9 @@ def listable(folder: Path, within: Path) -> Iterator[int | Path]:
 
 
 def write_file(path: Path, within: Path, content: bytes, *, private: bool = False) -> None:
-    """Write a file in the folder `within` in one step, and make the folders that it needs.
+    """Write a file in the folder `within` in one step, and make missing folders.
 
-    Whatever has its name is replaced, and keeps its mode if it is a file; a folder stays. Only the
+    Anything with its name is replaced, except a folder; a replaced file's mode is kept. Only the
     owner may read a file that is `private`. When this returns, the file is on the disk. Raises
     `NotOpened` if the path leads through a link, and `OSError` if the file cannot be written.
     """
@@ -160,7 +161,7 @@ def remove_file(path: Path, within: Path) -> None:
 
 
 def remove_drafts(folder: Path, within: Path) -> None:
-    """Remove what a command that was killed left unfinished in a folder, if there is such a one."""
+    """Remove the unfinished files of killed commands from a folder, if there is one."""
     with contextlib.suppress(FileNotFoundError), listable(folder, within) as place:
         with os.scandir(place) as entries:
             left = [entry.name for entry in entries if UNFINISHED.fullmatch(entry.name)]
@@ -169,14 +170,14 @@ def remove_drafts(folder: Path, within: Path) -> None:
 
 
 def draft_name(path: Path) -> str:
-    """Return a name for what will replace a file, which nobody can foresee."""
+    """Return a name for the draft of a file, which nobody can foresee."""
     suffix = path.suffix if re.fullmatch(r"\.\w+", path.suffix) else ""
     return f".grader-{os.getpid()}-{os.urandom(8).hex()}{suffix}"
 
 
 @dataclass(frozen=True)
 class _OpenFolder:
-    """The folder of a file: open, so that no link can take its place, but not on Windows."""
+    """The folder of a file: held open, except on Windows, so that no link can take its place."""
 
     path: Path  # of the file
     descriptor: int | None = None
@@ -187,7 +188,7 @@ class _OpenFolder:
         return self.place(self.path.name)
 
     def place(self, name: str) -> str:
-        """Return how to call a file of this folder."""
+        """Return the path by which a system call finds a file of this folder."""
         return name if self.descriptor is not None else str(self.path.with_name(name))
 
     def at(self, *keys: str) -> dict[str, int]:
@@ -237,7 +238,7 @@ class _OpenFolder:
 
 @contextlib.contextmanager
 def _folder_of(path: Path, within: Path, mode: int | None = None) -> Iterator[_OpenFolder]:
-    """Open the folder of a file; with a `mode`, make it and those above it where they are not."""
+    """Open the folder of a file; with a `mode`, make it and its parents if they are missing."""
     names = _names_below(path, within)
     if sys.platform == "win32":
         for count in range(1, len(names)):
@@ -263,9 +264,9 @@ def _folder_of(path: Path, within: Path, mode: int | None = None) -> Iterator[_O
 
 
 def link_on_the_way(path: Path, within: Path) -> Path | None:
-    """Return the first name on the way that is a link, if one is; the system's errors do not say.
+    """Return the first name on the way that is a link, if any; the system's errors do not name it.
 
-    This only chooses the words of a refusal, or the file that is then opened without links.
+    Its result only chooses the words of a refusal, or a file that is then opened without links.
     """
     names = _names_below(path, within)
     places = (Path(within, *names[:count]) for count in range(1, len(names) + 1))
@@ -273,7 +274,7 @@ def link_on_the_way(path: Path, within: Path) -> Path | None:
 
 
 def _is_link(place: Path) -> bool:
-    """Return whether a file or folder is a link, or what Windows has for a link to a folder."""
+    """Return whether a file or folder is a link, or a junction (a link to a folder on Windows)."""
     is_junction = getattr(os.path, "isjunction", os.path.islink)  # from Python 3.12 on
     return os.path.islink(place) or bool(is_junction(place))
 
@@ -293,12 +294,12 @@ def _open(path: Path, within: Path, flags: int) -> int:
 
 @contextlib.contextmanager
 def _explained(path: Path, within: Path) -> Iterator[None]:
-    """Raise `NotOpened` for what a link or a pipe makes the system say; other errors get a name."""
+    """Raise `NotOpened` for the system's errors on links and pipes; other errors get the path."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK) or _is_through_link(path, within):
-            raise NotOpened(IS_A_LINK) from None  # it could lead to the work of somebody else
+            raise NotOpened(IS_A_LINK) from None  # a hard link could lead to somebody else's work
         if error.errno in (errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP):
             raise NotOpened(NOT_REGULAR) from None
         raise OSError(error.errno, error.strerror, str(path)) from None
@@ -317,7 +318,7 @@ def _is_through_link(path: Path, within: Path) -> bool:
 
 
 def _open_below(within: Path, names: Sequence[str], flags: int) -> int:
-    """Return a descriptor of what is reached by the names, each a name in the one before."""
+    """Return a descriptor of the file that the names lead to, each inside the one before."""
     descriptor = os.open(within, _ON_THE_WAY)
     try:
         for name in names[:-1]:
@@ -328,7 +329,7 @@ def _open_below(within: Path, names: Sequence[str], flags: int) -> int:
 
 
 def _step(descriptor: int, name: str) -> int:
-    """Return a descriptor of a folder in an open one, which is then closed."""
+    """Return a descriptor of a folder inside an open one, and close the outer one."""
     inner = os.open(name, _ON_THE_WAY | os.O_NOFOLLOW, dir_fd=descriptor)
     os.close(descriptor)
     return inner

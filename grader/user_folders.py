@@ -1,6 +1,6 @@
-"""The folders for what the grader keeps of the user who runs it.
+"""The folders for the grader's data about its user.
 
-State is lost with its folder; a cache holds only what can be worked out again.
+State is lost with its folder; a cache holds only data that can be computed again.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ def state_folder() -> Path | None:
 
 
 def cache_folder() -> Path | None:
-    """Return the folder for what can be worked out again; None if the user has none."""
+    """Return the folder for data that can be computed again; None if the user has none."""
     return _folder("XDG_CACHE_HOME", ".cache", "Library/Caches", "cache")
 
 
 def _folder(variable: str, unix: str, darwin: str, windows: str) -> Path | None:
     if (given := Path(os.environ.get(variable, ""))).is_absolute():
         return given / APPLICATION
-    with contextlib.suppress(RuntimeError):  # nobody knows the user's home
+    with contextlib.suppress(RuntimeError):  # the user's home is unknown
         if sys.platform == "win32":
             local = os.environ.get("LOCALAPPDATA")
             return Path(local or Path.home() / "AppData" / "Local") / APPLICATION / windows

@@ -1,4 +1,4 @@
-"""Reading zips that strangers made: what they list, within limits."""
+"""Reading the lists of zips that strangers made, within limits."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from grader.packed import PackedFile, UnreadableArchive, member_paths
 
-LISTED = b"PK\1\2"  # how a member in the list begins
-# And what follows: the version that unpacks it, flags, sizes, lengths of name, extra fields and
-# comment, and where it lies.
+LISTED = b"PK\1\2"  # the first bytes of a member's entry in the list
+# The fields after them: the version that unpacks it, flags, sizes, lengths of name, extra fields
+# and comment, and its place.
 LISTED_AS = struct.Struct("<6xBxH10xLL3H8xL")
-LARGE = 0xFFFF_FFFF  # a size or a place that an extra field has
-LARGE_EXTRA, NAME_EXTRA = 0x0001, 0x7075  # that field, and one with the name in UTF-8
-MAX_EXTRA = 1024  # bytes of extra fields of one member; `zipfile` needs their square in time
-NO_EXTRA = 0xFFFF  # a field that means nothing to `zipfile`
-NEWEST, UTF_8 = 63, 0x800  # the highest version that `zipfile` reads; a flag of names
-METHODS = (ZIP_STORED, ZIP_DEFLATED)  # the others unpack without a memory limit
+LARGE = 0xFFFF_FFFF  # stands for a size or place that is in an extra field
+LARGE_EXTRA, NAME_EXTRA = 0x0001, 0x7075  # that field; one with the name in UTF-8
+MAX_EXTRA = 1024  # bytes of extra fields of one member; `zipfile` takes quadratic time
+NO_EXTRA = 0xFFFF  # the kind of a field that `zipfile` ignores
+NEWEST, UTF_8 = 63, 0x800  # the highest version that `zipfile` reads; the flag of names in UTF-8
+METHODS = (ZIP_STORED, ZIP_DEFLATED)  # other methods unpack without a memory limit
 
 
 @contextlib.contextmanager
@@ -44,7 +44,7 @@ def _members(opened: ZipFile) -> Iterator[PackedFile]:
     seen: dict[PurePosixPath, str] = {}
     for info, path in zip(infos, member_paths(info.filename for info in infos)):
         if not info.filename.endswith(("/", "\\")):
-            # One that was added under the same name is a newer version, which takes its place.
+            # A later member with the same name is a newer version, which replaces the earlier one.
             known = seen.setdefault(path, info.filename)
             again = "has the name of another file" if known != info.filename else ""
             reader = functools.partial(_read, opened, info)
@@ -68,9 +68,9 @@ def _refusal(info: ZipInfo) -> str:
 class _GuardedReader(BufferedReader):
     """The bytes of a zip, whose list of members is measured when `zipfile` asks for it.
 
-    Measuring these very bytes leaves no room for an archive that has two lists, one for us and one
-    for `zipfile`. Until the reader is released, it refuses a list that would take long to parse,
-    and mends entries for which `zipfile` would refuse all others.
+    Because these very bytes are measured, an archive cannot show one list to us and another one to
+    `zipfile`. Until the reader is released, it refuses a list that would take long to parse, and
+    repairs entries that would make `zipfile` refuse the whole archive.
     """
 
     def __init__(self, stream: BufferedReader, most_members: int, most_listing: int) -> None:
@@ -83,7 +83,7 @@ class _GuardedReader(BufferedReader):
         self._is_measured = False
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return up to `size` bytes; raise `UnreadableArchive` if they are too long a list."""
+        """Return up to `size` bytes; raise `UnreadableArchive` for a list that is too long."""
         if not self._is_measured:
             return super().read(size)
         most = self._most_listing
@@ -94,7 +94,7 @@ class _GuardedReader(BufferedReader):
 
 
 def _mended(listing: bytes, most: int) -> bytes:
-    """Return a zip's list without what `zipfile` does not parse, which is then read as it can be.
+    """Return a zip's list without the parts that `zipfile` cannot parse, so it can read the rest.
 
     The number in the header of the list is not used: `zipfile` reads to the end of the list. Raises
     `UnreadableArchive` if it names too many members.
@@ -127,7 +127,7 @@ def _is_utf_8(name: bytes) -> bool:
 
 
 def _is_sound(extra: bytes, needs: int) -> bool:
-    """Return whether extra fields are soon read, and have `needs` numbers of large members."""
+    """Return whether extra fields are quick to read and hold `needs` numbers of a large member."""
     at = 0
     while len(extra) <= MAX_EXTRA and at + 4 <= len(extra):
         kind, length = struct.unpack_from("<HH", extra, at)

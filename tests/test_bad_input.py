@@ -311,7 +311,7 @@ def test_a_report_is_never_written_over_the_work(cli: Cli, tiny_copy: Path) -> N
     work.write_text("x = 1\n")
     result = cli("check", work, "--course", tiny_copy, "-o", work)
     assert result.code == 2
-    assert "is what is being graded" in result.err
+    assert "is the file that is graded" in result.err
     assert work.read_text() == "x = 1\n"
 
 

@@ -160,7 +160,7 @@ def test_a_smallest_serial_that_is_set_and_empty_is_refused(
 ) -> None:
     monkeypatch.setenv("GRADER_MIN_SERIAL", "")  # as a variable of CI that nobody has defined
     said = cli("status", "--bundle", bundled)
-    assert (said.code, "GRADER_MIN_SERIAL is set, and empty" in said.err) == (2, True)
+    assert (said.code, "GRADER_MIN_SERIAL is set but empty" in said.err) == (2, True)
 
 
 def test_the_serial_of_a_new_bundle_is_larger_than_that_of_an_earlier_one(

@@ -113,7 +113,7 @@ def test_only_a_stubs_line_with_code_below_it_is_left(text: str, line: int) -> N
     [
         ("torch.set_default_dtype(torch.float64)", "the dtype of new tensors"),
         ("torch.set_default_device('meta')", "the device of new tensors"),
-        ("sys.setrecursionlimit(9)", "how deep calls may go"),
+        ("sys.setrecursionlimit(9)", "how deeply calls may be nested"),
         ("torch.softmax = print", "`torch.softmax`"),
         ("F.relu = torch.tanh", "`F.relu`"),
     ],

@@ -83,7 +83,7 @@ def test_what_is_no_edit_is_named_with_an_example(tiny_copy: Path, text: str, sa
     message = message_of(
         tiny_copy / "reference" / "scale" / "mistakes.toml", f"[capped]\n{SAID}{text}\n"
     )
-    example = '["dim=-1", "dim=0"]: what stands there, what it becomes'
+    example = '["dim=-1", "dim=0"]: a text, and its replacement'
     assert message == f"{said}; an edit is a list, such as {example}"
 
 

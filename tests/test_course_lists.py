@@ -77,7 +77,7 @@ def test_an_exercise_of_another_list_is_named_with_its_list(cli: Cli, listed: Pa
     for command in (("hint", "zoom"), ("check", "zoom"), ("check", listed / "exercises/zoom.py")):
         said = cli(*command, "--course", listed)
         assert said.code == 2
-        assert "the list `small` is without `zoom`" in said.err
+        assert "the list `small` does not contain `zoom`" in said.err
         assert "--course-list all" in said.err
 
 

@@ -85,7 +85,7 @@ def test_a_check_that_falls_says_what_the_result_does_not_depend_on(
     (result,) = grade(course, {"causal_attention": text}, "causal_attention").exercises
     said = {test.message for test in result.tests if test.is_wrong}
     assert any(
-        "nothing that `CausalAttention` returns changes with `W_query` or `W_key`" in message
+        "no result of `CausalAttention` changes with `W_query` or `W_key`" in message
         and "a number that it returns depends on 1.0 of the" in message
         for message in said
     )

@@ -13,6 +13,8 @@ import pytest
 from classroom import TINY, Pools, hand_in, marks
 from commandline import Cli
 
+from grader.errors import InternalError
+
 pytestmark = pytest.mark.in_turn
 
 HOSTILE = {
@@ -69,6 +71,26 @@ def test_variables_change_no_mark_of_a_class(wrong: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModuleNotFoundError("No module named 'landlockpy'"),
+        InternalError("no worker starts: No module named 'landlockpy'", "grader doctor"),
+    ],
+)
+def test_a_package_that_is_not_installed_is_named_with_the_install(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fails(*_: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr("grader.commands.check.work.starting", fails)
+    said = cli("check")
+    assert said.code == 3
+    assert "No module named 'landlockpy'" in said.err
+    assert "try: pip install -r requirements.txt" in said.err
+
+
 def test_a_python_without_assertions_is_refused(wrong: Path) -> None:
     command = ["check", str(wrong / "s001"), "--course", str(TINY)]
     said = subprocess.run(

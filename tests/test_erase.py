@@ -143,7 +143,7 @@ def test_the_group_of_an_erased_student_is_told_of_somebody(
     cli("export", "gradescope", "--in", tmp_path / "out", "--course", TINY)
     said = erase(cli, tmp_path / "out", TINY, "--yes")
     assert "still naming" not in said.out
-    assert "their reports named the student, and were written again: s001" in said.out
+    assert "written again, because they named the student: the reports of s001" in said.out
     notes = report_of(tmp_path / "out", "s001")["notes"]
     assert "handed in by somebody who was erased for the group team" in notes
     assert traces(tmp_path / "out") == []
@@ -182,7 +182,7 @@ def test_a_file_that_is_not_the_graders_is_named_and_not_touched(
 ) -> None:
     (results / "log.jsonl").write_text('{"student": "s003"}\n')
     said = erase(cli, results, pair, "--yes")
-    assert "still naming the student, and for you to remove: log.jsonl" in said.out
+    assert "these still name the student; remove them yourself: log.jsonl" in said.out
     assert (results / "log.jsonl").is_file()
 
 

@@ -99,7 +99,11 @@ def test_a_student_gets_from_the_install_to_the_first_green(
         check=True,
     ).stdout
     assert Path(where.strip()).is_relative_to(installed)
-    assert "Begin here: grader init" in grader()
+    said = grader()
+    assert "A course on attention and Transformers that grades itself." in said
+    begin = said.split("Begin here:\n")[1].splitlines()
+    commands = ["grader init", "grader batch SUBMISSIONS --out results/", "grader new NAME"]
+    assert [line.split("   ")[0].strip() for line in begin] == commands
     assert "grader check dictionary_lookup" in grader("init")
     work = tmp_path / "attention"
     assert "next: grader check dictionary_lookup" in grader(at=work)

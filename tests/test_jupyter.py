@@ -232,7 +232,7 @@ def test_a_cell_is_graded_by_what_it_defines_itself(
     assert "passed" in first["text/plain"]
     numbered = enumerate(cells["no Python"].split("\n"), start=2)  # behind the magic
     line = next(number for number, text in numbered if "return return" in text)
-    assert f"line {line} of this cell is no Python: invalid syntax" in syntax["text/plain"]
+    assert f"line {line} of this cell is not valid Python: invalid syntax" in syntax["text/plain"]
     assert "LayerNorm does the work" in " ".join(forbidden["text/plain"].split())
     assert f"defines no `{defines}`" in other["text/plain"]
     assert "but `Norm`" in other["text/plain"]

@@ -221,7 +221,7 @@ OFF["the trace by what settrace holds"] = (
     "    trace = sys.gettrace(); (held or [sys.settrace])[0](None); y = once(x)\n"
     "    (held or [sys.settrace])[0](trace); return y"
 )
-HIDDEN = re.compile("switched off what the grader watches|replace the Python loop")
+HIDDEN = re.compile("switched off the grader.s watch|replace the Python loop")
 # Right code, with what may grow, or happen once.
 RIGHT = {
     "in one operation": "return x.exp()",

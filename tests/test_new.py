@@ -90,8 +90,8 @@ def test_a_course_may_begin_inside_another(cli: Cli, tiny_copy: Path) -> None:
         ("scale", "is there already"),
         ("two words", "cannot name a module"),
         ("class", "cannot name a module"),
-        ("math", "names a module that is there already"),
-        ("torch", "names a module that is there already"),
+        ("math", "is the name of another module"),
+        ("torch", "is the name of another module"),
         ("../x", "cannot name a module"),
         ("", "cannot name a module"),
         ("a" * 300, "is longer than 60 letters"),
@@ -102,10 +102,10 @@ def test_a_course_may_begin_inside_another(cli: Cli, tiny_copy: Path) -> None:
         ("_private", "cannot name a module"),
         ("a\u202eb", "cannot name a module"),
         ("a\nb", "cannot name a module"),
-        ("con", "names a device on Windows"),
-        ("lpt1", "names a device on Windows"),
-        ("conftest", "names a module that is there already"),
-        ("click", "names a module that is there already"),  # installed here
+        ("con", "is the name of a device on Windows"),
+        ("lpt1", "is the name of a device on Windows"),
+        ("conftest", "is the name of another module"),
+        ("click", "is the name of another module"),  # installed here
     ],
 )
 def test_a_name_that_does_not_serve_is_refused(

@@ -36,7 +36,7 @@ def grade_with(course: Course, grade: Grade, cross_entropy: str | None) -> Exerc
     assert result.passed
     for form in ("text", "html", "markdown"):
         said = render(report, form, None) if form == "text" else render(report, form)
-        assert ("took the place of what" in " ".join(said.split())) == bool(result.stand_ins)
+        assert ("replaced the exercises" in " ".join(said.split())) == bool(result.stand_ins)
     return result
 
 
@@ -66,5 +66,5 @@ def test_a_stand_in_takes_the_place_of_what_is_not(course: Course, grade: Grade,
     printed = [test.printed for test in result.tests if test.name != "test_on_your_own_loss"]
     assert "mine" not in "".join(printed)
     assert result.parts_line == (
-        "Stand-ins took the place of what is not right yet, or not written: cross_entropy"
+        "Stand-ins replaced the exercises that are not right yet, or not written: cross_entropy"
     )

@@ -106,7 +106,7 @@ def test_a_failure_of_the_grader_itself_gives_no_orders(
 ) -> None:
     """With its traceback, too."""
 
-    def fails(*_: object) -> None:
+    def fails(*_: object, **options: object) -> None:
         raise ValueError("a\n::error::X")
 
     monkeypatch.setattr("grader.commands.check.work.starting", fails)

@@ -98,8 +98,9 @@ def test_whoever_handed_in_a_text_alone_gets_feedback_by_number(home: Home) -> N
 def test_a_group_without_a_number_is_listed(home: Home) -> None:
     home.batch({**IN_MOODLE, "Default group_assignsubmission_file/scale.py": "# 5 points"})
     said = home.back("moodle")
-    assert "without a file in the download that the feedback could go back under, 1: Default" in (
-        said.out
+    assert (
+        "without a file in the download, under whose name the feedback could go back, 1: Default"
+        in (said.out)
     )
     assert len(inside(home.out / "feedback.zip")) == 2
 
@@ -269,4 +270,4 @@ def test_canvas_gets_one_page_for_the_newest_file_of_the_attempt_that_counts(hom
         "anon_x1y2Z_8005_feedback.html",
         "onea_7001_8009_feedback.html",
     ]
-    assert "could go back under, 1: 7003" in said.out
+    assert "could go back, 1: 7003" in said.out

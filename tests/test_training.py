@@ -118,15 +118,15 @@ TRAININGS = {
     "diverged at once": (
         "report(step, loss)",
         "report(step, loss * float('nan'))",
-        "the training came apart: the loss of step 0 is not finite",
+        "the training diverged: the loss of step 0 is not finite",
     ),
-    "diverged": ("0.1 * grad", "1e40 * grad", "the training came apart: the loss of step 1 is not"),
+    "diverged": ("0.1 * grad", "1e40 * grad", "the training diverged: the loss of step 1 is not"),
     "not finite": (
         "report(step, loss)",
         "line.weight.data[0] = torch.nan",
-        "the training came apart: weight holds numbers that are not finite",
+        "the training diverged: weight holds numbers that are not finite",
     ),
-    "climbs": ("-= 0.1", "+= 0.02", "the training came apart: the loss rose from"),
+    "climbs": ("-= 0.1", "+= 0.02", "the training diverged: the loss rose from"),
     "never ends": (
         "report(step, loss)",
         "report(step, loss)\n        while step == 7: time.sleep(0.1)",
@@ -222,7 +222,7 @@ def test_a_flood_of_reports_ends_the_worker(connection: WorkerConnection) -> Non
         "    import sys; sys.modules['grader.sandbox.worker.progress'].DENSE = 10**9\n    for step"
     )
     _, student = code_of(connection, CODE.replace("    for step", flood))
-    with pytest.raises(StudentFailure, match="progress was told more than 4096 times"):
+    with pytest.raises(StudentFailure, match="progress was reported more than 4096 times"):
         fit(student, 10_000)
 
 

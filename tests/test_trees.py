@@ -382,7 +382,7 @@ def test_state_that_is_no_state_is_left_out_with_a_note(
     said = cli("status")
     assert (said.code, "changed since it was last checked" in said.out) == (0, True)
     assert f"{path} " in said.err
-    assert "is left out" in said.err
+    assert "are ignored" in said.err
     assert cli("hint", "scale").out.startswith("hint 1 of 3")
     assert cli("check", "scale").code == 0
     assert ("passed" in cli("status").out) == (kind != "folder")

@@ -104,7 +104,7 @@ BREAKAGES = [
         "mistakes.toml",
         'edits = [["return x * self.weight", "return x * self.weight.detach()"]]',
         "edits = [" + 5 * '["x * self", "x + self"], ' + "]",
-        "mistakes.toml: weight_ignored: 5 edits, where 4 are the most; make two mistakes of it",
+        "mistakes.toml: weight_ignored: 5 edits; at most 4 are allowed; make two mistakes of it",
     ),
     ("mistakes.toml", "min(factor, 2.0)", "(factor)", "the mistake factor_capped earns all points"),
     ("mistakes.toml", 'hint = "Use an operator."', 'hint = " "', "torch_multiplies: its `hint` is"),
@@ -332,7 +332,7 @@ def test_a_solution_that_is_no_python_is_named(
     more = [tmp_path / "class", "--out", tmp_path / "out"] if command == "batch" else []
     said = cli(command, *more, "--course", tiny_copy)
     assert said.code == 2
-    says = r"scale/solution\.py(:\d+: this is no valid Python| cannot be loaded: SyntaxError)"
+    says = r"scale/solution\.py(:\d+: this is not valid Python| cannot be loaded: SyntaxError)"
     assert re.search(says, said.err), said.err
 
 

@@ -1,4 +1,4 @@
-"""What the pages with code show: the files of one student, and those of two."""
+"""The content of the pages with code: the files of one student, or of two."""
 
 from __future__ import annotations
 

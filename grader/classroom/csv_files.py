@@ -1,4 +1,4 @@
-"""CSV files that teachers have: in any usual encoding, with any usual delimiter."""
+"""Teachers' CSV files: in any usual encoding, with any usual delimiter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _QUOTED = re.compile(r'"[^"]*"')
 def read_lines(path: Path, option: str, expected: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the cells of each line that is not empty, stripped and printable.
 
-    `option` is the one that names the file, and `expected` says what it should hold. Raises
+    `option` names the file on the command line, and `expected` describes its content. Raises
     `RequestError` that names the file, and the line if it is not valid CSV.
     """
     text = _text(path, option)

@@ -1,4 +1,4 @@
-"""Erasing one student from a folder of results: ledger, lists, pages, and what others are told."""
+"""Erases one student from a folder of results: ledger, lists, pages, and others' reports."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from grader.submissions.layouts import Attempt
 
 ERASED = "erased"  # the setting by which an erased student is recognised, who is not named there
 SOMEBODY = "somebody who was erased"
-# What other commands write into the folder about a whole class, and can write again.
+# Files on the whole class by other commands, which can write them again.
 CLASS_FILES = (
     *("marks.csv", "junit.xml", "*-graded.*", "feedback.zip"),
     *("mails.mbox", "mails.csv", "mails-reports"),
@@ -51,7 +51,7 @@ MAX_SEARCHED = 64 << 20  # bytes of a file that is searched for a name
 
 @dataclass
 class Erased:
-    """What was erased of one student in one folder, and what was not."""
+    """The data of one student that was erased in one folder, and the data that was not."""
 
     rows: dict[str, int] = field(default_factory=dict)
     lines: int = 0  # of the roster and the groups
@@ -66,7 +66,7 @@ class Erased:
 def erase(standings: Standings, out: Path, student: str) -> Erased:
     """Erase a student from the results in a folder.
 
-    If it is stopped before the ledger has forgotten the student, the same call goes on.
+    If it is interrupted before the ledger has forgotten the student, the same call continues.
     """
     ledger, done = standings.ledger, Erased()
     person, teammates = ledger.person(student), _teammates(ledger, student)
@@ -144,10 +144,10 @@ def _strike(ledger: Ledger, student: str, person: Person) -> int:
 
 
 def _reworded(text: str, student: str, person: Person, *, is_teammate: bool) -> str:
-    """Return what is noted about another student, without the id and the name of this one."""
+    """Return the notes on another student, without the id and the name of this one."""
     if is_teammate:
         text = text.replace(person.beside(student), SOMEBODY) if person.name else text
-        # Only where a sentence names a member: an id may be a number like any other.
+        # Only where a sentence names a member, because an id may be an ordinary number.
         text = re.sub(rf"(\bby |\bof |, ){re.escape(student)}(?!\w)", rf"\1{SOMEBODY}", text)
     if "more than once" in text:  # namesakes, by their lines of the roster
         text = text.replace(f"({student})", "(erased)")
@@ -170,7 +170,7 @@ def _remove_pages(out: Path, student: str) -> Iterator[str]:
 
 
 def _remove_class_files(out: Path, group: Sequence[str]) -> Iterator[str]:
-    """Remove what was exported or returned: each file tells of the whole class, or of a group."""
+    """Remove exports and feedback: each file is about the whole class, or about a group."""
     own = [out / form / student for form in STUDENT_FOLDERS for student in group]
     for path in (*own, *(path for pattern in CLASS_FILES for path in sorted(out.glob(pattern)))):
         with explained(path):
@@ -184,7 +184,7 @@ def _remove_class_files(out: Path, group: Sequence[str]) -> Iterator[str]:
 
 
 def _publish(standings: Standings, out: Path, done: Erased) -> None:
-    """Write the pages of the class again, and of those who were told of this student."""
+    """Write the pages of the class again, and those of students whose reports named this one."""
     publisher = Publisher(standings, out, "a member of the group was erased")
     for other in done.told:
         publisher.publish(other)
@@ -193,7 +193,7 @@ def _publish(standings: Standings, out: Path, done: Erased) -> None:
 
 
 def _cut_out(out: Path, student: str, done: Erased) -> None:
-    """Take a student out of the lists without grading anybody under the rules of today."""
+    """Take a student out of the lists without grading anybody under today's rules."""
     done.stale = True
     for name, remaining in ((GRADES, _marks_without), (RESULTS, _results_without)):
         if (out / name).is_file():
@@ -225,7 +225,7 @@ def _results_without(text: str, student: str) -> str:
 def still_naming(out: Path, *names: str) -> list[str]:
     """Return the files in a folder that still contain one of some names, other than ledgers.
 
-    Names that are short numbers are not looked for, because those stand everywhere.
+    Names that are short numbers are not searched for, because those occur everywhere.
     """
     telling = {name for name in names if name and not (name.isdecimal() and len(name) < 4)}
     telling |= {str(escape(name)) for name in telling}  # as pages have it

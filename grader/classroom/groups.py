@@ -1,4 +1,4 @@
-"""Groups that hand in together: what one member hands in counts for every member."""
+"""Groups that hand in together: a submission by one member counts for every member."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Member:
     attempts: tuple[Attempt, ...] = ()
     person: Person = field(default_factory=Person)
     is_group: bool = False  # a submission that has the name of a group
-    claims: str = ""  # what is said if others fit the same line of the roster
+    claims: str = ""  # the flag if others fit the same line of the roster
 
     @property
     def who(self) -> str:
@@ -48,8 +48,8 @@ class Member:
 class Shared:
     """The students of a class after each group's hand-in was given to its members.
 
-    `teams` has the group of every student who is in one, `flags` what needs review, and `said`
-    the same for the console.
+    `teams` has the group of every student who is in one, `flags` the reasons for review, and
+    `said` the same for the console.
     """
 
     members: list[Member] = field(default_factory=list)
@@ -94,9 +94,9 @@ def find_members(attempts: Sequence[Attempt], roster: Roster) -> list[Member]:
 def _owners(
     latest: Mapping[str, Attempt], rows: Mapping[str, RosterRow | None]
 ) -> Mapping[str, str]:
-    """Return whose each row of the roster is: of several that fit, the one who has its very words.
+    """Return the owner of each roster row: if several match, the one who matches exactly.
 
-    If several have them, or none, it is nobody's.
+    If several match exactly, or none, the row has no owner.
     """
     fitting: dict[str, list[str]] = defaultdict(list)
     exact: dict[str, list[str]] = defaultdict(list)
@@ -113,7 +113,7 @@ def _owners(
 
 
 def merged(person: Person, row: RosterRow | None) -> Person:
-    """Return what the platform says of a person, with what the roster says in its place."""
+    """Return the platform's data about a person, with the roster's data in its place."""
     known = asdict(row.person) if row else {}
     return replace(person, **{name: said for name, said in known.items() if said})
 
@@ -121,7 +121,7 @@ def merged(person: Person, row: RosterRow | None) -> Person:
 def share(members: Sequence[Member], groups: Roster, *, chosen: bool) -> Shared:
     """Give each group's hand-in to its members; the latest, if several of them handed in.
 
-    Without times it is that of whoever comes first in the file. Either way the members are
+    Without times, the hand-in of the first member in the file counts. Either way the members are
     flagged. `chosen` means that the teacher has named a file of groups. Raises `RequestError` if
     the groups of a roster seem to be sections.
     """
@@ -163,7 +163,7 @@ def _teams(
 
 
 def _row_of(member: Member, groups: Roster) -> RosterRow | None:
-    """Return a student's row in the groups, by any of the names that they go by."""
+    """Return a student's row in the groups, by any of the student's names."""
     person, row = member.person, member.row
     names = (member.student, row.student if row else "", person.login, person.email, person.number)
     attempts = (Attempt(name, (), person=person) for name in names if name)
@@ -208,7 +208,7 @@ def _share(name: str, team: Sequence[Member], shared: Shared) -> None:
 
 
 def _counting(name: str, handing_in: Sequence[Member]) -> tuple[Member, str]:
-    """Return the member whose hand-in counts for the group, and what is to be said of it."""
+    """Return the member whose hand-in counts for the group, and the remark on it."""
     if len(handing_in) == 1:
         return handing_in[0], ""
     who = folded([member.who for member in handing_in], MAX_NAMED)
@@ -223,7 +223,7 @@ def _counting(name: str, handing_in: Sequence[Member]) -> tuple[Member, str]:
 
 
 def _with_hand_in_of(counting: Member, member: Member, name: str) -> Member:
-    """Return a member who has handed in what counts for the group, at its time."""
+    """Return a member with the hand-in that counts for the group, and its time."""
     time = counting.handed_in
     attempts = list(_attempts_for(counting, member, name))
     attempts[-1] = replace(attempts[-1], submitted=time)

@@ -1,4 +1,4 @@
-"""The intake of a class: which attempts exist, whose they are, and which of them are graded."""
+"""The intake of a class: its attempts, their owners, and the choice of those that are graded."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ from grader.submissions.submission import Submission
 
 MAX_NAMED = 5  # lines of one name
 READERS = 2  # attempts that are read at the same time; more make the order of work no faster
-# Most attempts are read in a hundredth of a second. Those that take longer than the first number of
-# seconds may take so many together, for each student, and with those that are graded the last
-# number, which is more than one of them can take.
+# Most attempts are read in a hundredth of a second. For each student, those that take longer than
+# the first number of seconds may take the second number together, and, with those that are graded,
+# the last number, which is more than one of them can take.
 SLOW, MOST_SLOW, MOST_SLOW_GRADED = 2.0, 30.0, 120.0
 TOO_SLOW = "not read, because earlier attempts took too long to read; hand in plain files"
 SEVERAL = "fits several lines of the roster, so none was used"
@@ -54,7 +54,7 @@ Which = Literal["latest", "best", "first", "all"]
 
 @dataclass(frozen=True)
 class Kept:
-    """What a folder of results remembers: it counts unless something else is asked for."""
+    """The choices that a folder of results remembers: they count unless others are made."""
 
     roster: Roster = NO_ROSTER
     groups: Roster = NO_ROSTER
@@ -117,8 +117,8 @@ class SelectedAttempt:
 class Intake:
     """A class's attempts, what was left out, and who of the roster is missing.
 
-    `flags` has what needs review of each student, `teams` the group of every student who is in
-    one. `said` tells what is wrong with roster and groups.
+    `flags` has each student's reasons for review, `teams` the group of every student who is in
+    one. `said` has the problems of roster and groups.
     """
 
     layout: str
@@ -133,7 +133,7 @@ class Intake:
 
     @property
     def students(self) -> int:
-        """How many have handed in."""
+        """The number of students who have handed in."""
         return len({one.attempt.student for one in self.selected})
 
     def read(self, course: Course) -> Iterator[tuple[SelectedAttempt, Submission]]:
@@ -144,9 +144,9 @@ class Intake:
     def _read_ahead(
         self, course: Course
     ) -> Iterator[tuple[SelectedAttempt, Callable[[], Submission]]]:
-        """Yield each attempt, and a function that waits for its files; the next are read by then.
+        """Yield each attempt, and a function that waits for its files while the next ones are read.
 
-        What cannot be read on this machine is raised by that function.
+        That function raises the errors of this machine.
         """
         readers, reading = min(READERS, os.cpu_count() or 1), _Reading(course)
         with ThreadPoolExecutor(readers, "reading") as pool:
@@ -167,7 +167,7 @@ class Intake:
     ) -> None:
         """Store all attempts or none; call `on_student` with each student before.
 
-        Whose attempt the grader fails to take in is named, and keeps what was taken in before.
+        If the grader fails to take in an attempt, its student is named, and keeps earlier data.
         """
         with ledger.taking_in():
             ledger.put(ROSTER, self.roster.to_setting())
@@ -211,7 +211,7 @@ class _Reading:
 
 
 def remembered(folder: Path | None) -> Kept:
-    """Return what was asked for in a folder's class before."""
+    """Return the choices made before for a folder's class."""
     if folder is None or not (folder / FILE).is_file():
         return Kept()
     settings = settings_of(folder / FILE)
@@ -222,7 +222,7 @@ def remembered(folder: Path | None) -> Kept:
 
 
 def remembered_in(request: object) -> Which:
-    """Return which attempt counts by a ledger's setting, which may be missing or damaged."""
+    """Return the attempt that counts by a ledger's setting, which may be missing or damaged."""
     chosen = request.get("attempt") if isinstance(request, dict) else None
     return next((which for which in get_args(Which) if which == chosen), "latest")
 
@@ -265,7 +265,7 @@ def open_intake(request: IntakeRequest, course: Course, out: Path | None) -> Ite
 
 
 def check_roster(shared: Shared, roster: Roster) -> None:
-    """Flag, and name for the console, whom the roster does not tell apart or does not know."""
+    """Flag students whom the roster does not know or cannot tell apart, and name them."""
     handed_in = [member for member in shared.members if member.attempts]
     taken = {member.row.student for member in handed_in if member.row}
     unknown, renumbered = [], []
@@ -303,7 +303,7 @@ def _lines_of(rows: Sequence[RosterRow]) -> str:
 def _check_name(member: Member, roster: Roster, shared: Shared) -> None:
     """Flag a student whose name is in the roster twice.
 
-    Students read their flags, so only the console names the others of this name.
+    Students read their flags, so only the console names the other students of this name.
     """
     if rows := roster.namesakes(member.person.name):
         flag = f"the roster has the name {member.person.name} more than once"

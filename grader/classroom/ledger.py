@@ -1,8 +1,8 @@
 """The ledger of a class: every submission, attempt, result, adjustment and published mark.
 
 It is one SQLite file with one writer. It keeps the files of every submission, so that a class can
-be graded again without the folder it came from. Every row has a checksum: one that is damaged
-counts as not there, and its student is named. Public tables and columns: docs/ledger.md.
+be graded again without the folder it came from. Every row has a checksum: a damaged row counts as
+missing, and its student is named. Public tables and columns: docs/ledger.md.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class Ledger(HandedIn, Results, ClassMarks, History, Erasure):
     def set_damaged_rows_apart(self) -> None:
         """Check all tables but the largest two, whose rows are checked when they are read.
 
-        Results of no submission are checked too, and students whose attempts are gone are named:
-        nothing else would find either.
+        Results without a submission are checked, too, and students without attempts are named,
+        because nothing else would find either.
         """
         for table in ("attempts", *(name for name in COLUMNS if name not in LARGE)):
             self._rows(table)
-        # No checksum covers `present`, without which a student would be gone unseen.
+        # No checksum covers `present`, and a damaged one would hide a student.
         self._db.execute("UPDATE attempts SET present = 1 WHERE ifnull(present, 2) NOT IN (0, 1)")
         lost = "SELECT rowid FROM results WHERE hash NOT IN (SELECT hash FROM attempts)"
         self._rows("results", f"WHERE rowid IN ({lost})")
@@ -60,7 +60,7 @@ class Ledger(HandedIn, Results, ClassMarks, History, Erasure):
             self._note_damage("attempts", student, "")
 
     def class_fingerprint(self) -> str:
-        """Return a hash over all published marks, over who is missing, and over what is damaged."""
+        """Return a hash over all published marks, the missing students, and the damaged rows."""
         marks = self._db.execute(
             f"SELECT student, fingerprint FROM published {PRESENT} ORDER BY student"
         ).fetchall()

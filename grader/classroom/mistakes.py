@@ -1,7 +1,7 @@
-"""What costs a class its points: named mistakes, failures that say themselves, unnamed groups.
+"""The mistakes that cost a class its points: named ones, plain failures, and unnamed groups.
 
-Every point that a check takes is counted once, for the mistake that shows in it. Two named mistakes
-in one exercise count for themselves, each with its price.
+Every point that a check takes is counted once, for the mistake that shows in it. Two named
+mistakes in one exercise count separately, each with its price.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from grader.report import SYNTAX, Diagnosis, ExerciseResult, Outcome
 from grader.reports.summary import MistakeKind, MistakeRow, Wrong
 
 UNNAMED_SAYS = "An unnamed mistake."
-APART = SELF_EXPLAINING | SYNTAX | {"type"}  # failures that no diagnosis has to explain
-MAX_FACTS = 2  # that are shown of a group
+APART = SELF_EXPLAINING | SYNTAX | {"type"}  # failures that need no diagnosis
+MAX_FACTS = 2  # facts shown of a group
 
 
 @dataclass
 class _Tally:
-    """Who made a mistake so far, what it cost them, and what their reports state of it."""
+    """The students who made a mistake so far, its cost, and the facts in their reports."""
 
     kind: MistakeKind
     fault: str
@@ -49,7 +49,7 @@ class _Tally:
 
 
 class MistakeTally:
-    """The running count of what costs a class its points; `named` are ids that teachers gave."""
+    """The running count of a class's mistakes; `named` are ids that teachers gave."""
 
     def __init__(self, named: Collection[str] = ()) -> None:
         self._tallies: dict[tuple[str, str, str], _Tally] = {}  # by exercise, kind and fault
@@ -57,7 +57,7 @@ class MistakeTally:
         self._wrong: Counter[str] = Counter()
 
     def add(self, result: ExerciseResult, student: int) -> None:
-        """Count the mistakes in one exercise of a student; one that has no tests adds none."""
+        """Count the mistakes in one exercise of a student; an exercise without tests adds none."""
         if result.state == "to fix":
             self._wrong[_how(result)] += 1
         if not result.unfinished:
@@ -71,7 +71,7 @@ class MistakeTally:
     def _count_named(self, result: ExerciseResult, student: int) -> None:
         """Count each mistake of an exercise for itself; of a tie, those of the first explanation.
 
-        A tie is charged for its dearest explanation, but counts for its first.
+        A tie is charged for its most expensive explanation, but counts for its first.
         """
         diagnosis = result.diagnosis
         if diagnosis is None:
@@ -84,7 +84,7 @@ class MistakeTally:
             self._tally(result, "named", fault, says).add(student, lost)
 
     def _count_others(self, result: ExerciseResult, student: int) -> None:
-        """Count the points that checks took for something else than a named mistake."""
+        """Count the points that checks took for other reasons than a named mistake."""
         explained = set().union(*result.diagnosis.tests) if result.diagnosis else set()
         for test, root in _with_roots(result.tests):
             lost = test.max_points - test.points
@@ -95,7 +95,7 @@ class MistakeTally:
             self._of_unnamed(result, diagnosis).facts.update(diagnosis.facts)
 
     def _of(self, result: ExerciseResult, root: Outcome) -> _Tally:
-        """Return the tally of what made a test fail."""
+        """Return the tally of the reason why a test failed."""
         diagnosis = result.diagnosis
         if diagnosis is not None and not diagnosis.faults and root.kind not in APART:
             return self._of_unnamed(result, diagnosis)
@@ -107,9 +107,9 @@ class MistakeTally:
         return self._tally(result, "unnamed", group, UNNAMED_SAYS)
 
     def mistakes(self) -> tuple[MistakeRow, ...]:
-        """Return everything that cost points, the dearest first.
+        """Return everything that cost points, the most expensive first.
 
-        What is not written yet comes last: it costs most in an early class, and teaches nobody.
+        Unwritten code comes last: it costs the most in an early class, and shows nothing.
         """
         found = [each.mistake(key[0]) for key, each in self._tallies.items() if each.who]
         unwritten = says_of(group_of("NotImplementedError"))
@@ -132,8 +132,8 @@ class UnnamedGroups:
     def group(self, exercise: str, signature: str, secret: str = "") -> str:
         """Return the name of a mistake's group: that of the first student who made it.
 
-        Answers that agree with it at the public seed and not at the `secret` one are another's.
-        What was graded without a signature is one group.
+        Answers that agree at the public seed but not at the `secret` one belong to another group.
+        Results without a signature are one group.
         """
         if not signature:
             return f"{exercise}-unsigned"

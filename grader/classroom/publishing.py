@@ -31,24 +31,24 @@ from grader.reports.platforms.grades import write_csv
 from grader.reports.summary import SimilarGroup, Summary
 
 REPORTS, GRADES, RESULTS, DASHBOARD = "reports", "grades.csv", "results.jsonl", "index.html"
-CODE, SIMILAR = "code", "similar"  # the folders of what only teachers read
+CODE, SIMILAR = "code", "similar"  # the folders of pages that only teachers read
 CODE_FORM = "code"
-MAX_GROUPS = 100  # of similar submissions that have pages of their own
+MAX_GROUPS = 100  # pairs of similar submissions with pages of their own
 CLASS = "class"  # the setting with the fingerprint of the class's pages
 MAX_COMPARED = 5000  # students; comparing more submissions takes too long
-GROUP_SECONDS = 1.0  # pages are synced together when the last ones were that long ago
+GROUP_SECONDS = 1.0  # seconds between two times that pages are synced together
 NAMED = {errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ}  # errors of one path, not of the disk
 VIEWS = {".html": "html", ".json": "json", ".md": "markdown"}
 
 
 @dataclass(frozen=True)
 class _Pending:
-    """A student's pages that are written and not yet in their places."""
+    """A student's written pages that are not in their places yet."""
 
     mark: PublishedMark
     drafts: list[Draft]
     change: HistoryRow | None
-    old_pages: frozenset[str]  # those that no page replaces
+    old_pages: frozenset[str]  # old pages that no new one replaces
 
 
 @dataclass
@@ -56,8 +56,8 @@ class Publisher:
     """Writes the pages of a class into a folder.
 
     Pages are written at once and put in their places in groups: a group is synced together, and
-    only then is it recorded as published. `flush` ends a group, `finish` the last one. `why` is the
-    reason that the history gives for marks which change although the files are the same.
+    only then is it recorded as published. `flush` ends a group, `finish` the last one. `why` is
+    the reason in the history for marks that change although the files are the same.
     """
 
     standings: Standings
@@ -69,8 +69,8 @@ class Publisher:
     def publish(self, student: str) -> Report | None:
         """Write a student's reports if changed; return the one that counts.
 
-        Return None if there is none yet, or if something about this student broke, who is then
-        named in the ledger's `review`.
+        Return None if there is none yet, or if something about this student broke; then the
+        ledger's `review` names the student.
         """
         with self.standings.ledger.review.errors_of(student):
             standing = self.standings.standing(student)
@@ -82,9 +82,9 @@ class Publisher:
         return None
 
     def _is_current(self, standing: Standing) -> bool:
-        """Return whether the pages were written for this standing and are on the disk as written.
+        """Return whether the pages on the disk are those written for this standing.
 
-        After a power cut a page may be there and empty.
+        After a power cut, a page may be empty.
         """
         student = standing.report.submission
         if student in self._pending:
@@ -138,7 +138,7 @@ class Publisher:
         self._pending[student] = _Pending(mark, drafts, self._change(standing, before), old_pages)
 
     def _change(self, standing: Standing, before: PublishedMark | None) -> HistoryRow | None:
-        """Return the change of a student's mark for the history; None if it stays what it was."""
+        """Return the change of a student's mark for the history; None if there is none."""
         report, mark = standing.report, standing.published(self.standings.rules)
         digest = report.hashes.get("submission", "")
         points = float(mark.points), float(mark.max_points)
@@ -162,7 +162,7 @@ class Publisher:
         return code.render_missing(student)
 
     def flush(self) -> None:
-        """Put the pages that wait in their places, on the disk, and record them as published."""
+        """Put the waiting pages in their places, on the disk, and record them as published."""
         pending, self._pending = self._pending, {}
         ledger, placed = self.standings.ledger, {}
         drafts = [draft for each in pending.values() for draft in each.drafts]
@@ -191,7 +191,7 @@ class Publisher:
         self._flushed = time.monotonic()
 
     def _remove(self, pages: Iterable[str]) -> None:
-        """Remove pages that were published and are not any more."""
+        """Remove pages that were published before, but are not any more."""
         for page in pages:
             path = self.out / page
             if path.parent in (self.out / REPORTS, self.out / CODE):  # whatever the ledger says

@@ -1,7 +1,7 @@
-"""Which published marks a new intake would change or remove: asked before anything is published.
+"""Finds published marks that a new intake would change or remove, before it is published.
 
-New students and new attempts pass. A student or an attempt that is gone is listed first, and so is
-a published mark that changes although the files that count are the same.
+New students and new attempts pass. A missing student or attempt is listed, and so is a published
+mark that changes although the same files count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Attempts = Mapping[str, Sequence[AttemptRow]]  # by student, the oldest first
 
 @dataclass(frozen=True)
 class Replacement:
-    """A published mark that would change or go, and why."""
+    """A published mark that would change or be removed, and why."""
 
     student: str
     why: str
@@ -36,8 +36,9 @@ def published_attempts(ledger: Ledger) -> Attempts:
 def replacements(standings: Standings, before: Attempts, rules: str) -> Iterator[Replacement]:
     """Yield each published mark that the intake now in the ledger would change or remove.
 
-    `before` are the attempts before the intake, `rules` the rules until then: another attempt may
-    count now. A mark that was published under yet other rules is left to `refuse_changed_rules`.
+    `before` are the attempts before the intake, `rules` the rules until then: a different attempt
+    may count now. `refuse_changed_rules` handles marks that were published under still older
+    rules.
     """
     for student, old in before.items():
         if why := _replaced(standings, student, old, rules):
@@ -69,7 +70,7 @@ def _counted_before(
 
 
 def _taken_away(old: Sequence[AttemptRow], new: Sequence[AttemptRow]) -> str:
-    """Return which attempt is gone, or has other files and was not handed in later."""
+    """Return the attempt that is gone, or that has other files and was not handed in later."""
     present = {row.number: row for row in new}
     for row in old:
         now = present.get(row.number)
@@ -101,7 +102,7 @@ def _is_later(now: AttemptRow, before: AttemptRow) -> bool:
 
 
 def _changed_mark(standings: Standings, student: str, rules: str) -> str:
-    """Return how a published mark changes although the files are the same, or nothing."""
+    """Return the change of a published mark although the files are the same, or nothing."""
     published = standings.ledger.published(student)
     standing = standings.standing(student)
     if published is None or published.rules not in (standings.rules, rules):

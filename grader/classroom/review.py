@@ -1,4 +1,4 @@
-"""The students over whom something broke: each is named with the reason, and the others go on."""
+"""The students who need review: each is named with the reason, and the others go on."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ PASSING = (sqlite3.IntegrityError, sqlite3.DataError)  # errors of one row, not 
 
 
 class DamagedRowError(Exception):
-    """Something that was stored about a student is not there any more, or cannot be read."""
+    """Stored data about a student is missing or cannot be read."""
 
 
 class NeedsReview:
-    """The reasons why students need review, as far as this run has found out; "" is the class."""
+    """The reasons why students need review that this run has found; "" is the class."""
 
     def __init__(self) -> None:
         self.reasons: dict[str, list[str]] = {}

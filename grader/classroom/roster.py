@@ -151,12 +151,12 @@ class Roster:
     file: str = ""  # the name of the file that it was read from
 
     def to_setting(self) -> Any:
-        """Return the roster as a ledger keeps it."""
+        """Return the roster as a ledger stores it."""
         return msgspec.to_builtins(self)
 
     @staticmethod
     def from_setting(setting: object) -> Roster:
-        """Return the roster that a ledger keeps; an empty one if there is none that can be read."""
+        """Return the roster that a ledger stores; an empty one if none can be read."""
         try:
             return msgspec.convert(setting, Roster)
         except msgspec.ValidationError:
@@ -403,9 +403,9 @@ class _RowReader:
             raise RequestError(what, error.remedy) from None
 
     def _extension(self, line: int, text: str, zone: tzinfo) -> tuple[datetime | None, str]:
-        """Return the due date that Moodle writes into the status of whoever has an extension.
+        """Return the due date that Moodle writes into the status of a student with an extension.
 
-        Such a status ends in "…: " and a date. One that cannot be read is told.
+        Such a status ends in "…: " and a date. A status that cannot be read is reported.
         """
         written = text.rpartition(": ")[2] if ": " in text else ""
         if not YEAR.search(written):

@@ -1,4 +1,4 @@
-"""The rules under which marks are published: what decides a mark beside the files and the seed."""
+"""The rules under which marks are published: all that decides a mark except files and seed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rules_of(course: Course, attempt: str, versions: str) -> str:
 
 
 def parts_of(course: Course, attempt: str, versions: Mapping[str, str]) -> dict[str, str]:
-    """Return the parts of the rules: what teachers call each, and a text that identifies it."""
+    """Return the parts of the rules: teachers' name for each, and a text that identifies it."""
     fields = [each.name for each in dataclasses.fields(Policy) if each.name not in NO_RULE]
     return {
         **{POLICY[name]: repr(getattr(course.policy, name)) for name in fields},
@@ -46,7 +46,7 @@ def parts_of(course: Course, attempt: str, versions: Mapping[str, str]) -> dict[
 
 
 def changed_parts(before: Mapping[str, str] | None, now: Mapping[str, str]) -> str:
-    """Return in words which parts differ; `SOMETHING` if it is not known what they were."""
+    """Return in words which parts differ; `SOMETHING` if the earlier ones are unknown."""
     names = dict.fromkeys((*now, *(before or ())))
     changed = [name for name in names if before and before.get(name) != now.get(name)]
     more = [f"{len(changed) - MAX_NAMED} more"] if len(changed) > MAX_NAMED else []

@@ -65,7 +65,7 @@ Task = tuple[AttemptRow, Job]
 
 
 class Run:
-    """A run over a class, which grades what is left of it."""
+    """A run over a class, which grades all remaining work."""
 
     def __init__(self, standings: Standings) -> None:
         self.standings, self._ledger = standings, standings.ledger
@@ -87,7 +87,7 @@ class Run:
                 row, job = self._under_way.pop(future)
                 # First hand out the next job, so that no process waits while a result is stored.
                 yield from self._hand_out(engine)
-                with whole_step():  # whoever continues finds each stored result told
+                with whole_step():  # so that no stored result lacks its event
                     yield from self._store(row, job, future.result())
                 yield from self._hand_out(engine)
         finally:
@@ -96,7 +96,7 @@ class Run:
         self._ledger.finish()
 
     def _find(self) -> Iterator[Task]:
-        """Yield what is left to grade: each submission once, however many handed it in."""
+        """Yield the remaining work: each submission once, even if several students handed it in."""
         naming = naming_seed(self.standings.secret)
         for row in self._ledger.to_grade():
             task = None
@@ -147,7 +147,7 @@ class Run:
         self._ledger.record(row.hash, course.hashes, key, checked)
 
     def _lost(self, row: AttemptRow, job: Job, lost: Lost) -> Iterator[Event]:
-        """Have a lost job tried again, one exercise at a time, or give up with 0 points."""
+        """Try a lost job again, one exercise at a time, or give up with 0 points."""
         yield Event("lost", row.student, row.hash, job.names, why=lost.why)
         tries = job.tries + 1
         if len(job.names) > 1 or tries < MAX_TRIES:
@@ -164,7 +164,7 @@ class Run:
 def _readable(exercise: Exercise, result: bytes) -> bytes:
     """Return a result if it can be read back, otherwise one that says so.
 
-    What is stored is read again by every later command.
+    Every later command has to read the stored result.
     """
     try:
         decode_result(exercise.name, result)
@@ -177,9 +177,9 @@ def _readable(exercise: Exercise, result: bytes) -> bytes:
 def grade_class(
     standings: Standings, engine: Engine, publisher: Publisher
 ) -> Generator[Event, None, None]:
-    """Grade what is left of a class and write each student's reports; yield what happens.
+    """Grade the remaining work of a class and write each student's reports; yield events.
 
-    When the caller stops early or something fails, what was graded is published all the same.
+    If the caller stops early or something fails, graded work is published all the same.
     Close the iterator (`contextlib.closing`) so that this happens at once.
     """
     ledger = standings.ledger

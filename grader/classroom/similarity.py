@@ -27,7 +27,7 @@ Indices = tuple[int, int]
 
 GRAM = 12  # tokens in a fingerprint: shorter matches are noise
 WINDOW = 6  # one fingerprint in a window is kept: a match of GRAM + WINDOW - 1 tokens is found
-FEW, COMMON_SHARE = 10, 0.05  # what more students than this, or a larger share, have is common
+FEW, COMMON_SHARE = 10, 0.05  # more students, or a larger share, make it common
 MOST = 100  # students that may share a fingerprint; bounds the work for a class of any size
 MAX_SHOWN = 3  # pairs of a group that are shown side by side
 FEWEST = 12  # fingerprints of its own that a file needs to be compared
@@ -55,7 +55,7 @@ class _ComparedFile:
 class Similarity:
     """The fingerprints of a class; those of the texts in `common`, the stubs, are left out.
 
-    `errors_of` is entered with each student, so that what breaks costs only their own comparison.
+    `errors_of` is entered with each student, so that an error costs only their own comparison.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ def _group(pairs: Sequence[Pair]) -> SimilarGroup:
 
 
 def shared_lines(one: str, other: str, common: Iterable[str]) -> tuple[set[int], set[int]]:
-    """Return which lines of two texts, from 1, are in both, apart from what `common` has, too."""
+    """Return the lines, from 1, that two texts share and that `common` does not have."""
     left_out = {mark for text in common for mark, _ in _grams(text)}
     first, second = list(_grams(one)), list(_grams(other))
     both = ({mark for mark, _ in first} & {mark for mark, _ in second}) - left_out
@@ -173,7 +173,7 @@ def _lines(grams: Iterable[tuple[int, range]], chosen: set[int]) -> set[int]:
 
 
 def _grams(text: str) -> Iterator[tuple[int, range]]:
-    """Yield the hash of every `GRAM` successive tokens, and the lines that they stand on."""
+    """Yield the hash of every `GRAM` successive tokens, and the lines of the tokens."""
     placed = list(_placed_tokens(text))
     hashes = _hashes([token for token, _ in placed])
     for at, mark in enumerate(hashes):

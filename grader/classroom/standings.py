@@ -32,7 +32,7 @@ from grader.submissions.layouts import Attempt
 from grader.submissions.notes import as_reason, folded, needs_review
 from grader.submissions.submission import Submission
 
-ASSUMED_DELAY = 1.0  # days, if something is late and the platform does not say by how much
+ASSUMED_DELAY = 1.0  # days of lateness, if the platform does not say how many
 UNKNOWN_EXTENSION = (
     "late with an extension, and the platform does not say by how much: nothing was taken off"
 )
@@ -54,7 +54,7 @@ class Standing:
     fingerprint: str
 
     def published(self, rules: str) -> PublishedMark:
-        """Return what to remember of this mark when it is published, under these rules."""
+        """Return the data to store when this mark is published, under these rules."""
         report = self.report
         exercises = {exercise.name: exercise.counted for exercise in report.exercises}
         points = report.counted, report.max_counted
@@ -141,12 +141,12 @@ class Standings:
 
     @property
     def changed_rules(self) -> str:
-        """Which rules are others than those under which marks were published, in words."""
+        """The rules that have changed since marks were published, in words."""
         return changed_parts(self.ledger.get(RULES), self.rule_parts)
 
     @property
     def is_as_published(self) -> bool:
-        """Whether all published marks were made under the present rules and this seed."""
+        """Whether all published marks were made under the current rules and this seed."""
         return self.ledger.published_under() in ([], [(self.rules, self.seed)])
 
     def refuse_changed_rules(self, also: str = "") -> None:
@@ -184,7 +184,7 @@ class Standings:
     def graded(self) -> Iterator[Standing]:
         """Yield the standing of every student whose attempts are all graded, in order.
 
-        Whose standing cannot be worked out is named in the ledger's `review`.
+        If a standing cannot be computed, the ledger's `review` names the student.
         """
         for student in self.ledger.students():
             if standing := self.spared(student):
@@ -197,8 +197,10 @@ class Standings:
         return None
 
     def everybody(self) -> Iterator[tuple[Report, Mapping[str, str]]]:
-        """Yield report and files of every graded student, and a report without results for those
-        whose standing cannot be worked out any more."""
+        """Yield report and files of every graded student.
+
+        A student whose standing cannot be computed any more has a report without results.
+        """
         ledger = self.ledger
         damaged = set(ledger.damaged_students())
         for student in sorted({*ledger.students(), *ledger.vanished()}):
@@ -240,7 +242,7 @@ class Standings:
         return found
 
     def with_missing(self, reports: Iterable[Report]) -> Iterator[Report | NothingHandedIn]:
-        """Yield the reports, which are in order, and those who handed in nothing among them."""
+        """Yield the reports, and among them, in order, the students who handed in nothing."""
         return heapq.merge(reports, self.missing(), key=lambda line: line.submission)
 
     def _report_of_damage(self, student: str) -> Report:
@@ -279,7 +281,7 @@ class Standings:
 
     @cached_property
     def _context(self) -> str:
-        """Everything that a page depends on, beside the student's own results."""
+        """Everything that a page depends on, except the student's own results."""
         policy = self.course.policy
         past_due, statements = is_past_due(policy), self.course.statement_hash
         return repr((self.rules, policy.show, self.seed, past_due, statements))
@@ -349,7 +351,7 @@ def _results(course: Course, submission: Submission, known: Known) -> Iterator[E
 
 
 def _named_in(report: Report) -> str:
-    """Return the diagnoses that carry a name from a teacher, as text: no stored result has it."""
+    """Return, as text, the diagnoses with a teacher's name, which no stored result has."""
     diagnoses = (result.diagnosis for result in report.exercises)
     return repr([d for d in diagnoses if d is not None and d.faults and d.signature])
 
@@ -391,7 +393,7 @@ def _flags(submission: Submission, results: list[ExerciseResult]) -> Iterator[st
 
 
 def _missing_module(result: ExerciseResult) -> str:
-    """Return the module that an exercise imports and that is not installed, if checks failed so."""
+    """Return the missing module that an exercise imports, if checks failed because of it."""
     messages = (test.message for test in result.tests if test.kind == "ModuleNotFoundError")
     found = (MISSING.search(message) for message in messages)
     return next((match[1] for match in found if match), "")

@@ -52,7 +52,7 @@ class ClassTally:
             if result.name not in self._exercises:
                 self._exercises[result.name] = _ExerciseTally(result)
         number = len(self._students)
-        self._students.append(self._row(report, page, code))  # first: the number is taken now
+        self._students.append(self._row(report, page, code))  # first: the number is used up now
         for result in report.exercises:
             self._exercises[result.name].add(result, report.points)
             self._mistakes.add(result, number)
@@ -117,7 +117,7 @@ class ClassTally:
 
 
 def _circumstances(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield the name and value of everything besides the submission that affects the results."""
+    """Yield the name and value of each condition, besides the submission, that affects results."""
     yield "seed", str(report.seed)
     yield "tests", report.suites
     if any(result.tests for result in report.exercises):  # otherwise no code ran

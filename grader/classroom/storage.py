@@ -1,4 +1,4 @@
-"""The file of a class's ledger: where it is, who may write it, and its tables."""
+"""The file of a class's ledger: its place, its lock, and its tables."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from grader.trees import UNFINISHED
 
 FILE, LOCK = "ledger.sqlite", "ledger.lock"
 HOLDER = re.compile(r"(\d+) ?(.{0,255})")  # in the lock: a process, and its machine
-HOLDER_TRIES, HOLDER_SECONDS = 10, 0.05  # a process that has just locked a folder says so by then
-BUSY_SECONDS = 10.0  # how long to wait for a reader of the file
+HOLDER_TRIES, HOLDER_SECONDS = 10, 0.05  # to wait for the name of a process after its lock
+BUSY_SECONDS = 10.0  # seconds to wait for a reader of the file
 KEPT = "what was graded is kept; fix that, and run the same command again"
 WRITABLE = "make the folder and its files writable, copy it, or give another --out DIR"
 
@@ -100,14 +100,14 @@ MIGRATIONS = (
     """
     CREATE INDEX history_by_student ON history (about);
     """,
-    # The checksums are made anew when the rows are read, and cover the epoch then.
+    # The checksums are computed again when the rows are read, and then cover the epoch.
     """
     ALTER TABLE submissions ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
     UPDATE submissions SET checksum = NULL;
     CREATE INDEX submissions_by_epoch ON submissions (epoch);
     """,
 )
-# What the checksum of a row covers. `present` is left out, which changes for all rows at once.
+# The columns that a row's checksum covers. `present` is left out: it changes for all rows at once.
 COLUMNS: Mapping[str, str] = {
     "settings": "key, value",
     "submissions": "hash, files, epoch",
@@ -149,7 +149,7 @@ def existing(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Keep other graders out of `folder`; raise `RequestError` if one is at work in it."""
+    """Lock `folder` against other graders; raise `RequestError` if one is working in it."""
     try:
         make_folder(folder)
         lock = open_private(folder / LOCK, "a")
@@ -162,10 +162,10 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def _remove_drafts(folder: Path) -> None:
-    """Remove what killed processes were writing into a folder of results when they ended.
+    """Remove the unfinished files of killed processes from a folder of results.
 
-    Whoever works in it holds its lock, so only a file that was written there without it, from
-    another command of this machine, may still be in use: its process is alive.
+    A process that works in the folder holds its lock, so only a file written without the lock, by
+    another command on this machine, may still be in use; then its process is alive.
     """
     with contextlib.suppress(OSError):
         inner = [
@@ -180,7 +180,7 @@ def _remove_drafts(folder: Path) -> None:
 
 
 def _is_alive(pid: int) -> bool:
-    """Return whether a process of this machine that is not this one has a number."""
+    """Return whether another process on this machine has this number."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -191,7 +191,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def _lock(lock: IO[str], folder: Path) -> None:
-    """Lock the folder; the kernel unlocks it when this process ends, however it ends."""
+    """Lock the folder; the kernel unlocks it when this process ends in any way."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -203,9 +203,9 @@ def _lock(lock: IO[str], folder: Path) -> None:
 
 
 def _holder(folder: Path) -> str:
-    """Return which process holds the lock of a folder, and on which machine if not on this one.
+    """Return the process that holds a folder's lock, and its machine if that is another one.
 
-    It writes that just after it has locked the folder.
+    The process writes these just after it has locked the folder.
     """
     for _ in range(HOLDER_TRIES):
         with contextlib.suppress(OSError):
@@ -240,7 +240,7 @@ def _remedy(error: sqlite3.Error, folder: Path) -> str:
 def connect(folder: Path) -> sqlite3.Connection:
     """Open the ledger in `folder` to read and write, with its tables up to date."""
     path = folder / FILE
-    with contextlib.suppress(OSError):  # SQLite says what is wrong
+    with contextlib.suppress(OSError):  # then SQLite reports the problem
         open_private(path, "a").close()
         _restore_modes(path)
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
@@ -256,7 +256,7 @@ def connect(folder: Path) -> sqlite3.Connection:
 
 
 def _restore_modes(path: Path) -> None:
-    """Make SQLite's own files writable, which have the mode that the ledger had when they began."""
+    """Make SQLite's own files writable: they have the mode that the ledger had before."""
     for end in ("-wal", "-shm"):
         with contextlib.suppress(FileNotFoundError):
             own = path.with_name(path.name + end)
@@ -264,11 +264,11 @@ def _restore_modes(path: Path) -> None:
 
 
 def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")  # a damaged row must not end the query
+    return data.decode("utf-8", "surrogateescape")  # so that a damaged row does not end the query
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the tables up to date; do not touch a ledger that a newer version wrote.
+    """Bring the tables up to date; do not change a ledger of a newer version.
 
     A new ledger has version 0, and so has one whose creation was cut off: each step is one
     transaction, with its number.
@@ -282,12 +282,12 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def settings_of(ledger: Path) -> dict[str, Any]:
-    """Return the settings in a ledger, while another process may be writing it.
+    """Return the settings in a ledger, even while another process writes it.
 
-    Those that are damaged are left out. A ledger whose creation was cut off has none.
+    Damaged settings are left out. A ledger whose creation was cut off has none.
     """
     try:
-        # Not `mode=ro`, with which SQLite cannot roll back what a killed process left.
+        # Not `mode=ro`, with which SQLite cannot roll back a killed process's transaction.
         place = f"{ledger.absolute().as_uri()}?mode=rw"
         with contextlib.closing(sqlite3.connect(place, uri=True)) as connection:
             connection.text_factory = _text

@@ -11,7 +11,7 @@ MAX_LENGTH = 100  # characters; no time is longer
 MAX_YEAR = 9000
 EXAMPLE = "2026-11-30T23:59+01:00"
 # Each month in English, German, French, Spanish, Italian, Portuguese, Dutch and Polish; three
-# letters of a name are enough if they begin no other month.
+# letters of a name are enough if no other month begins with them.
 MONTHS = (
     "january januar jänner janvier enero gennaio janeiro januari stycznia styczeń",
     "february februar feber février febrero febbraio fevereiro februari lutego luty",
@@ -48,7 +48,7 @@ _HALF = re.compile(r"\b([ap])\.?\s?m\b\.?")
 
 
 class UnreadableTimeError(ValueError):
-    """A text is no time, or not one time only; `remedy` tells how to write it."""
+    """A text is no time, or could be two times; `remedy` says how to write it."""
 
     def __init__(self, why: str, remedy: str = f"write it as {EXAMPLE}") -> None:
         super().__init__(why)
@@ -56,7 +56,7 @@ class UnreadableTimeError(ValueError):
 
 
 def read_time(text: str, zone: tzinfo | None, day_first: bool | None = None) -> datetime:
-    """Return the time that a text gives; in `zone`, unless it names its own.
+    """Return the time in a text; in `zone`, unless the text names a zone.
 
     `day_first` says whether 11/8/2026 is in August; None leaves that open. Raises
     `UnreadableTimeError` for any other text, and for a time that could be two.

@@ -1,4 +1,4 @@
-"""The command line: a module for each command, with its click options and then what it does.
+"""The command line: a module for each command, with its click options above and its use case below.
 
 A command's module is imported when the command is used, so that `grader --help` starts at once and
 imports can stand at the top of files. No other room imports this one.
@@ -15,7 +15,7 @@ import click
 from grader import __version__
 from grader.errors import RequestError, did_you_mean
 
-# Who uses a command, its module, and its line in `grader --help`.
+# For each group of users: a command, its module, and its line in `grader --help`.
 GROUPS = {
     "Students": {
         "init": ("init", "Write the exercises into a folder, to start with."),
@@ -33,26 +33,26 @@ GROUPS = {
         "explain": ("history", "Show how a mark came about, line by line."),
         "history": ("history", "Show what changed the marks, when and why."),
         "export": ("export", "Write the marks for Canvas, Moodle and other tools."),
-        "autograder": ("autograder", "Write what grades on Gradescope and other platforms."),
+        "autograder": ("autograder", "Write an autograder for Gradescope or another platform."),
         "return": ("returning", "Give students their feedback: Moodle, Canvas or mail."),
         "erase": ("erase", "Erase everything that is stored about one student."),
         "doctor": ("doctor", "Say whether it is safe to run student code here."),
     },
     "Authors": {
         "new": ("new", "Write an exercise to start from."),
-        "import": ("importing", "Make exercises of a notebook of nbgrader or otter."),
+        "import": ("importing", "Make exercises from a notebook for nbgrader or otter."),
         "build": ("build", "Write exercises/ from reference/."),
-        "bundle": ("bundle", "Write the course into one encrypted file, to grade with elsewhere."),
+        "bundle": ("bundle", "Encrypt the course into one file, to grade with elsewhere."),
         "handout": ("handout", "Write the repository that students get, and bring it up to date."),
         "validate": ("validate", "Prove that the course's content is right."),
     },
 }
 NEED_UNIX = {*GROUPS["Teachers"], "validate"}  # they fork processes that share their memory
 MODULES = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
-STANDBY = "standby"  # the command that only a notebook starts
+STANDBY = "standby"  # hidden, because only a notebook starts it
 
 
-# What people call a command who know other tools.
+# The names of commands in other tools.
 OTHER_WORDS = {
     **dict.fromkeys(("test", "tests", "run", "grade", "submit", "verify"), "check"),
     **dict.fromkeys(("start", "install", "setup", "download"), "init"),
@@ -73,7 +73,7 @@ class LazyGroup(click.Group):
             return None
         if sys.platform == "win32" and cmd_name in NEED_UNIX:
             problem = f"`grader {cmd_name}` does not run on Windows itself"
-            raise RequestError(problem, "wsl --install   brings Linux, where it does")
+            raise RequestError(problem, "wsl --install   installs Linux, where it runs")
         module = import_module(f"{__name__}.{MODULES.get(cmd_name, cmd_name)}")
         function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         return getattr(module, function)  # type: ignore[no-any-return]
@@ -81,7 +81,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is meant; raise `RequestError` with the closest name."""
+        """Return the named command; raise `RequestError` with the closest name."""
         name = args[0]
         if name not in (*MODULES, STANDBY) and not name.startswith("-"):
             other = OTHER_WORDS.get(name, "")

@@ -50,7 +50,7 @@ class Request:
 @click.option("--final", is_flag=True, help="Adjust the mark itself, after weights and lateness.")
 @click.option("--file", type=FILE, metavar="CSV", help=f"Many at once: {EXPECTED}.")
 @click.option("--force", is_flag=True, help="Allow points below 0 and above the maximum.")
-@click.option("--yes", is_flag=True, help="Do not ask before it is kept.")
+@click.option("--yes", is_flag=True, help="Store it without asking.")
 @GRADED
 @COURSE
 def adjust(
@@ -71,11 +71,10 @@ def adjust(
     grader adjust s004 --final +1.5 --why "was ill" --in results/
     grader adjust --file adjustments.csv --in results/
 
-    Points of an exercise are added to what its tests give, before weights and
-    lateness; with --final they are added to the mark itself, after both. They count
-    now and after every regrade, and are shown in the student's report. A new
-    adjustment of the same exercise replaces the old one. The effect is shown before
-    anything is kept.
+    Points for an exercise are added to the points of its tests, before weights and lateness; with
+    --final they are added to the mark itself, after both. They count now and after every regrade,
+    and the student's report shows them. A new adjustment of the same exercise replaces the old
+    one. You see the effect before anything is stored.
     """
     with graded_class(course, folder) as standings:
         if file is not None:
@@ -83,7 +82,7 @@ def adjust(
         else:
             wanted = [_request(words, why, final)]
         wanted = [_known(standings, each) for each in wanted]
-        with standings.ledger.writing():  # nothing is kept if something is refused
+        with standings.ledger.writing():  # nothing is stored if any adjustment is refused
             for each in wanted:
                 click.echo(f"  {_adjusted(standings, each, force)}")
             if not (yes or confirmed("Keep this?", otherwise=True)):
@@ -92,7 +91,7 @@ def adjust(
 
 
 def _request(words: Sequence[str], why: str | None, final: bool) -> Request:
-    """Return what the words of the command ask for."""
+    """Return the adjustment that the command line asks for."""
     if len(words) != (2 if final else 3):
         raise RequestError("which student, which exercise, and how many points?", USAGE)
     if not why:
@@ -110,7 +109,7 @@ def _points(text: str, where: str) -> float:
         points = float(plain)
     except ValueError:
         points = float("nan")
-    if not abs(points) <= MAX_ADJUSTMENT:  # nor is NaN
+    if not abs(points) <= MAX_ADJUSTMENT:  # NaN does not either
         raise RequestError(f"{where}{text} is not a number of points", "such as +2, -1.5 or 0")
     return points
 
@@ -154,7 +153,7 @@ def _adjusted(standings: Standings, wanted: Request, force: bool) -> str:
         published, waits = standings.ledger.published(wanted.student), "not graded yet"
         if published is not None:
             mark = f"{amount(published.points)} of {amount(published.max_points)}"
-            waits = f"which counts after grader regrade: published is still {mark}"
+            waits = f"which counts after grader regrade; the published mark is still {mark}"
         return f"{wanted.student}: {_what(wanted)} {change(wanted.points)}, {waits}"
     if not force and wanted.points and (beyond := _beyond(after, wanted)):
         raise RequestError(f"{wanted.student} would get {beyond}", "--force allows it")
@@ -166,7 +165,7 @@ def _what(wanted: Request) -> str:
 
 
 def _beyond(after: Standing, wanted: Request) -> str:
-    """Return the points that an adjustment leads to, if they are below 0 or above the maximum."""
+    """Return the points after an adjustment, in words, if they are below 0 or above the maximum."""
     report = after.report
     if wanted.exercise != FINAL:
         (result,) = (each for each in report.exercises if each.name == wanted.exercise)
@@ -180,7 +179,7 @@ def _beyond(after: Standing, wanted: Request) -> str:
 
 
 def _effect(before: Standing, after: Standing, wanted: Request) -> str:
-    """Return what an adjustment changes: the points of the exercise, and the mark."""
+    """Return the effect of an adjustment on the points of the exercise and on the mark."""
     where = "counts in the mark itself"
     if wanted.exercise != FINAL:
         old, new = (

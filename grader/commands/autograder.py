@@ -1,4 +1,4 @@
-"""`grader autograder`: what grades a submission on Gradescope, PrairieLearn or Classroom 50."""
+"""`grader autograder`: write autograders for Gradescope, PrairieLearn and Classroom 50."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from grader.sandbox.confinement.limits import Isolation
 
 PINS = "constraints.txt"
 PROGRAMS = frozenset({"setup.sh", "run_autograder"})
-MOST_SECONDS = 600  # that PrairieLearn gives a job
-START_SECONDS = 60  # to start, import torch and name mistakes
+MOST_SECONDS = 600  # seconds that PrairieLearn gives a job
+START_SECONDS = 60  # seconds to start, import torch and name mistakes
 OUT = click.option(
     "--out", "folder", type=FOLDER, required=True, metavar="DIR", help="The folder to write to."
 )
@@ -49,7 +49,7 @@ OUT = click.option(
 
 @click.group()
 def autograder() -> None:
-    """Write what grades submissions on a platform's own machines.
+    """Write an autograder that grades submissions on a platform's own machines.
 
     \b
     grader autograder gradescope                         a zip to upload
@@ -76,7 +76,7 @@ def autograder() -> None:
 def gradescope(file: Path, seed: int | None, isolation: Isolation, course: Course) -> int:
     """Write the zip that Gradescope takes as an autograder: the course and this grader.
 
-    Each submission gets inputs of its own, by a secret in the zip; --seed chooses it.
+    Each submission gets its own inputs, from a secret in the zip; --seed sets the secret.
     """
     scripts = {
         name: _rendered(name, failed=gradescope_format.FAILED, python=_python())
@@ -114,8 +114,8 @@ def prairielearn(
 ) -> int:
     """Write a question for each exercise into the folder of a course of PrairieLearn.
 
-    What all questions share goes to serverFilesCourse/, and what makes their image to image/. A
-    second run brings the files up to date and leaves what you have changed as it is.
+    Files that all questions share go to serverFilesCourse/, and the files of their image to
+    image/. A second run updates all files except those that you have changed.
     """
     refuse_stale(course)
     questions = [_question(course, course[name], image) for name in names or course.names]
@@ -141,8 +141,8 @@ def prairielearn(
 def classroom50(folder: Path, isolation: Isolation, course: Course) -> int:
     """Write autograder.py for Classroom 50, and what it needs beside it.
 
-    Classroom 50 publishes this folder on the web. So it holds what students have anyway: the
-    exercises with their public checks, and no solution.
+    Classroom 50 publishes this folder on the web. So it holds only files that students have
+    anyway: the exercises with their public checks, and no solution.
     """
     refuse_stale(course)
     files = {
@@ -161,7 +161,7 @@ def classroom50(folder: Path, isolation: Isolation, course: Course) -> int:
 @click.argument("platform", type=click.Choice(list(PLATFORMS)))
 @click.argument("root", type=FOLDER)
 def grade(platform: str, root: Path) -> int:
-    """Grade the submission on a platform's machine: what the files call that are written."""
+    """Grade the submission on a platform's machine; the written files call this command."""
     PLATFORMS[platform](root.absolute())
     return 0
 
@@ -170,7 +170,7 @@ def grade(platform: str, root: Path) -> int:
 
 
 def _rendered(name: str, **values: object) -> bytes:
-    """Return a file made from its template; what is not text stands there as JSON, in quotes."""
+    """Return a file made from its template; a value that is not text becomes quoted JSON."""
     texts = {key: each if isinstance(each, str) else _quoted(each) for key, each in values.items()}
     return templates("autograder_files").get_template(f"{name}.j2").render(texts).encode()
 
@@ -189,12 +189,12 @@ def _below(folder: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _grader_files() -> dict[str, bytes]:
-    """Return what installs this grader elsewhere."""
+    """Return the files that install this grader elsewhere."""
     return {WHEEL_NAME: make_wheel(), PINS: pins().encode()}
 
 
 def _secret(seed: int | None, folder: Path | None = None) -> bytes:
-    """Return the secret of a seed; without one that of the settings in `folder`, else a new one."""
+    """Return the secret of a seed; without one, the secret of `folder`, or else a new one."""
     if seed is not None:
         return secret_from(seed)
     if folder is not None and os.path.lexists(before := folder / SHARED / SETTINGS):
@@ -203,7 +203,7 @@ def _secret(seed: int | None, folder: Path | None = None) -> bytes:
 
 
 def _course_files(course: Course, isolation: Isolation, secret: bytes) -> dict[str, bytes]:
-    """Return the course that decides the points, and how to grade with it."""
+    """Return the files of the course that decides the points, and the settings for grading."""
     course.refuse_unreviewed(course.names)
     return {
         **_below(COURSE_NAME, _deciding_files(course)),
@@ -239,7 +239,7 @@ def _question(course: Course, exercise: Exercise, image: str) -> dict[str, bytes
 
 
 def _plain(text: str) -> str:
-    """Return text as the page of a question shows it, where braces are orders."""
+    """Return text escaped for the page of a question, where braces are commands."""
     return html.escape(text).replace("{", "&#123;")
 
 

@@ -67,8 +67,8 @@ from grader.sandbox.confinement.limits import Isolation
 from grader.submissions.layouts import LAYOUTS
 from grader.submissions.notes import folded, shortened
 
-MAX_LISTED = 30  # of what was left out
-MAX_NAMED = 5  # students in a sentence
+MAX_LISTED = 30  # files named of those left out
+MAX_NAMED = 5  # students named in a sentence
 
 
 @click.command()
@@ -182,7 +182,7 @@ def batch(
     Gradescope, and git clones are recognised. DIR/index.html shows the class,
     DIR/reports/ holds a page for each student, DIR/grades.csv the marks. Whatever
     stops it, the same command continues where it was: nothing is graded twice.
-    Other people's code is run confined, or not at all.
+    Other people's code runs confined or not at all.
     """
     given = {**choices, "earlier": earlier or None}
     _refuse_contradictions(submissions, given, resume=resume, no_roster=no_roster)
@@ -238,7 +238,7 @@ def _left_for_later(course: Course, only: Sequence[str], without: Sequence[str])
 def _refuse_contradictions(
     submissions: Path | None, choices: Mapping[str, Any], *, resume: bool, no_roster: bool
 ) -> None:
-    """Raise `RequestError` for options that say two things, or too little."""
+    """Raise `RequestError` for options that contradict each other, or are missing."""
     if submissions is None and not resume:
         raise RequestError("which submissions?", "grader batch SUBMISSIONS --out DIR")
     given = submissions, *choices.values(), no_roster or None
@@ -253,7 +253,7 @@ def _refuse_contradictions(
 
 
 def _completed(choices: Mapping[str, Any], kept: Kept, *, no_roster: bool) -> dict[str, Any]:
-    """Return the choices of an intake, with what was said before where nothing is said now."""
+    """Return the choices of an intake; a choice that is not made now stays as made before."""
     before_due = choices["before_due"]
     return {
         **choices,
@@ -350,7 +350,7 @@ def _count_free_days(ledger: Ledger, out: Path, earlier: Sequence[Path]) -> None
 
 
 def _admit_erased(ledger: Ledger, replaces: bool) -> None:
-    """Raise `RequestError` if a student who was erased is among those handed in or listed."""
+    """Raise `RequestError` if an erased student is among the submissions or on the roster."""
     students = come_back(ledger)
     if students and not replaces:
         who = folded([ledger.named(student) for student in students], MAX_NAMED)
@@ -364,7 +364,7 @@ def _admit_erased(ledger: Ledger, replaces: bool) -> None:
 
 
 def _lists_in_words(intake: Intake) -> str:
-    """Return which roster and which groups count from now on."""
+    """Return a line on the roster and the groups that count from now on."""
     roster, groups = intake.roster, intake.groups
     extended = sum(row.due is not None for row in roster.rows)
     students = count_students(len(roster.rows))

@@ -1,8 +1,8 @@
 """Blanks: programs that keep every promise of an exercise but compute nothing of it.
 
-Most are the reference solution with what its functions return replaced: by zeros, by the input, by
-one of its layers, by one of its first steps … Refusals, dtypes and parameters stay as they are, so
-a blank earns what the checks of edges and properties give away for nothing.
+Most are the reference solution with other return values: zeros, the input, the output of a layer,
+one of the first steps … Refusals, dtypes and parameters stay as they are, so a blank earns the
+points that checks of edges and properties give for code without the computation.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterator
 from grader.course.course import OUTPUT, Exercise
 from grader.course.stubs import make_stub
 
-# What a function returns in place of `out`. `x` is its first input with floating-point numbers, of
-# two axes at least, and `self` the module, if it is one; a result is cut or repeated to fit.
+# The value that a function returns in place of `out`. `x` is its first floating-point input, with
+# at least two axes, and `self` the module, if there is one; the value is cut or repeated to fit.
 VALUES = {
     "zeros": "torch.zeros_like(out)",
     "ones": "torch.ones_like(out)",
@@ -44,7 +44,8 @@ VALUES = {
     ),
     "the ReLU of the input": "x.relu()",
 }
-# For each layer of a module, and each part of it that is a stage; of functions they make zeros.
+# For each layer of a module, and each of its parts that is a stage; functions return zeros
+# instead.
 PARTS = {
     "{part} of the input": "_blank_part(self, '{part}', x)",
     "{part} of the tokens so far": "_blank_past(_blank_part(self, '{part}', x))",
@@ -131,7 +132,7 @@ class {name}(_right_{name}):
 
 
 def blanks(exercise: Exercise) -> Iterator[tuple[str, str]]:
-    """Yield the blanks of an exercise: what each returns, and its text."""
+    """Yield the blanks of an exercise: a description of the result, and the program's text."""
     solution = exercise.read("solution.py")
     tree = ast.parse(solution)
     for says, value in VALUES.items():
@@ -143,7 +144,7 @@ def blanks(exercise: Exercise) -> Iterator[tuple[str, str]]:
             replaced = _replaced(exercise, solution, value, VALUES["zeros"])
             yield says.format(part=part, last=parts[-1]), replaced
     value = "_blank_stage[0] if _blank_stage else torch.zeros_like(out)"
-    # One that is cut later leaves out no more than students do who know most of it.
+    # Code that stops at a later stage is mostly right, so it may earn more.
     for stage in exercise.stages[: len(exercise.stages) // 2]:
         cut = ast.unparse(_Cut(stage).visit(ast.parse(solution)))
         if stage != OUTPUT and cut != ast.unparse(tree):
@@ -154,7 +155,7 @@ def blanks(exercise: Exercise) -> Iterator[tuple[str, str]]:
 
 
 def _replaced(exercise: Exercise, solution: str, value: str, of_functions: str) -> str:
-    """Return a solution that returns a value, modules one and functions another."""
+    """Return a solution whose modules return one value and whose functions return another."""
     text = solution + HELPERS
     for node in ast.parse(solution).body:
         if isinstance(node, ast.ClassDef) and node.name in exercise.implements:
@@ -176,7 +177,7 @@ def _parts(tree: ast.Module, stages: Collection[str]) -> Iterator[str]:
 
 
 class _Cut(ast.NodeTransformer):
-    """Has functions keep a stage where they return; not those that return just that."""
+    """Makes functions store a stage when they return, unless they return the stage itself."""
 
     def __init__(self, stage: str) -> None:
         self._stage = stage
@@ -193,7 +194,7 @@ class _Cut(ast.NodeTransformer):
 
 
 class _Filled(ast.NodeTransformer):
-    """Fills in a stub: constructors do nothing, and what returns something returns a value."""
+    """Fills in a stub: constructors do nothing, and functions return a value."""
 
     def __init__(self, value: str) -> None:
         self._value = value

@@ -1,8 +1,8 @@
 """The branches of an exercise, and the promises that its cases ask in each.
 
-A branch is one value of an option, such as True. A promise is what is asked of a call, such as its
-gradients. Code that keeps a promise in one branch may break it in another, so a pair that no case
-asks is a problem, unless the author says why not. `watched_calls` finds both.
+A branch is one value of an option, such as True. A promise is a property that cases ask of a call,
+such as its gradients. Code that keeps a promise in one branch may break it in another, so a pair
+that no case asks is a problem, unless the author gives a reason. `watched_calls` finds both.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from grader.course.suite_text import SUITE
 from grader.errors import did_you_mean
 
 AND = " and "
-# Code may keep one of these promises and another one, but not both at once.
+# Code may keep each of two of these promises, but not both at once.
 JOINT = ("gradients", "random draws", "half precision", "large numbers")
 PROMISES = (
     *("values", *JOINT, "training mode", "views", "an axis of size 1", "arguments left alone"),
     *("work", "memory", "another device", *map(AND.join, itertools.combinations(JOINT, 2))),
 )
-AXES = "axes of "  # begins the option of how many axes a tensor has
+AXES = "axes of "  # begins the name of the option for a tensor's number of axes
 
 
 class Branch(NamedTuple):
@@ -53,7 +53,7 @@ class AskedPromises:
     """How many cases ask each promise in each branch of an exercise."""
 
     counts: dict[Branch, Counter[str]] = field(default_factory=dict)
-    unwatched: set[Branch] = field(default_factory=set)  # in which a model is trained
+    unwatched: set[Branch] = field(default_factory=set)  # cases in which a model is trained
 
     @property
     def options(self) -> list[list[Branch]]:

@@ -1,7 +1,8 @@
-"""Bringing a course's files into a folder where somebody works, or will work.
+"""Copies a course's files into a folder in which somebody works.
 
-A file that was changed there is never overwritten. What was brought before is kept in a list beside
-it, so that a later version of the course replaces what nobody has changed.
+A file that was changed there is never overwritten. A list in the folder has the hashes of all
+files that were brought, so that a later version of the course replaces only files that nobody has
+changed.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from grader.files import STATE
 from grader.submissions.notes import folded
 from grader.trees import NotOpened, link_on_the_way, open_file, read_file, remove_drafts
 
-LIST = ".handed-out.json"  # what was brought, by path, as hashes
-NEW = ".new"  # stands before the suffix of a new version that has a conflict
+LIST = ".handed-out.json"  # the hashes of the brought files, by path
+NEW = ".new"  # marks the course's version of a file with a conflict, before the suffix
 MAX_LIST, MAX_FILE = 4 << 20, 64 << 20  # bytes
 MAX_NAMED = 5  # files in one message
 ELSEWHERE = "choose another folder"
@@ -33,16 +34,17 @@ ELSEWHERE = "choose another folder"
 
 @dataclass
 class Brought:
-    """The files of a folder after a course was brought there, by what happened to them."""
+    """The result of bringing a course into a folder: its files, by what happened to them."""
 
     written: list[Path] = field(default_factory=list)
     updated: list[Path] = field(default_factory=list)
-    kept: list[Path] = field(default_factory=list)  # changed there, and not in the course
-    # With the course's version, and whether the course has changed: else it was never brought.
+    kept: list[Path] = field(default_factory=list)  # changed there, but not in the course
+    # With the course's version, and whether the course changed; otherwise the file was never
+    # brought.
     conflicts: list[tuple[Path, Path, bool]] = field(default_factory=list)
 
     def echo(self, folder: Path) -> None:
-        """Say what happened."""
+        """Print the result."""
         if self.written:
             click.echo(f"wrote {_files(self.written)} to {short_path(folder)}")
         if self.updated:
@@ -58,23 +60,23 @@ class Brought:
 
 
 def templates(folder: str) -> Environment:
-    """Return the templates of files that a command writes, by their folder beside it."""
+    """Return the templates in a folder beside this module, for files that a command writes."""
     return Environment(
         loader=PackageLoader("grader.commands", folder),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
-        autoescape=False,  # they are no pages of the web
+        autoescape=False,  # no escaping: these are not web pages
         trim_blocks=True,
-        variable_start_string="<<",  # workflows and Python have braces of their own
+        variable_start_string="<<",  # `{{` is taken: workflows and Python use braces themselves
         variable_end_string=">>",
     )
 
 
 def bring(files: Mapping[str, bytes], folder: Path) -> Brought:
-    """Write files into a folder, by their paths there; what was changed there stays as it is.
+    """Write files into a folder, by their paths there; files that were changed there stay.
 
-    Nothing is written if a link, a pipe or a folder is in the way. If this is stopped, every file
-    is the old one or the new one, and the list has the hashes of both, so that whoever goes on
+    Nothing is written if a link, a pipe or a folder is in the way. If this is interrupted, every
+    file is the old one or the new one, and the list has the hashes of both, so that the next run
     takes neither for a change.
     """
     before, there = _brought_before(folder), _hashes_of(files, folder)
@@ -104,7 +106,7 @@ def bring(files: Mapping[str, bytes], folder: Path) -> Brought:
 
 
 def _brought_before(folder: Path) -> dict[str, set[str]]:
-    """Return the hashes of what was brought, by path. Raises `RequestError` for a damaged list."""
+    """Return the hashes of the files brought before, by path; raise `RequestError` if damaged."""
     path, why = folder / LIST, "is damaged"
     try:
         data = read_file(path, folder, MAX_LIST)
@@ -118,10 +120,10 @@ def _brought_before(folder: Path) -> dict[str, set[str]]:
         why = f"cannot be read ({error.strerror})"
     except (ValueError, RecursionError, msgspec.MsgspecError):
         pass
-    problem = f"{path} {why}; it says what was brought here, so nothing was written"
+    problem = f"{path} {why}; it lists the files that were brought here, so nothing was written"
     remedy = (
-        f"git -C {short_path(folder)} checkout -- {LIST}   restores it; or remove it and call "
-        "this again: files that differ stay, and the course's are put beside them"
+        f"git -C {short_path(folder)} checkout -- {LIST}   restores it; or remove it and run "
+        "the command again: files that differ stay, and the course's are put beside them"
     )
     raise RequestError(problem, remedy)
 
@@ -133,9 +135,9 @@ def _write_list(hashes: Mapping[str, set[str]], folder: Path) -> None:
 
 
 def _hashes_of(names: Iterable[str], folder: Path) -> dict[str, str | None]:
-    """Return the hashes of files in a folder; None for one that is not there.
+    """Return the hashes of files in a folder; None for a missing file.
 
-    Raises `RequestError` that names everything in the way which is no file.
+    Raises `RequestError` with the names of everything in the way that is not a file.
     """
     hashes, refused = dict[str, str | None](), dict[Path, str]()
     for name in names:
@@ -156,7 +158,7 @@ def _hashes_of(names: Iterable[str], folder: Path) -> dict[str, str | None]:
 
 
 def _remove_drafts(folders: Iterable[Path], within: Path) -> None:
-    """Remove what a run that was killed has left."""
+    """Remove the drafts of a run that was killed."""
     for folder in folders:
         with contextlib.suppress(OSError, NotOpened):
             remove_drafts(folder, within)
@@ -171,7 +173,7 @@ def write_file(path: Path, within: Path, content: bytes, remedy: str = ELSEWHERE
 def keep_copy(path: Path, within: Path, root: Path, *, unless: bytes) -> Path | None:
     """Copy a file into `.grader/kept/` of `root`, with the time in its name; return the copy.
 
-    Nothing is copied if there is no file, or if it is `unless`, whatever the ends of its lines.
+    Nothing is copied if there is no file, or if its text is `unless`, with any line endings.
     """
     with explained(path, within):
         try:
@@ -189,7 +191,7 @@ def keep_copy(path: Path, within: Path, root: Path, *, unless: bytes) -> Path | 
 
 @contextlib.contextmanager
 def explained(path: Path, within: Path, remedy: str = ELSEWHERE) -> Iterator[None]:
-    """Raise `RequestError` with the remedy for a file that cannot be written, or must not be."""
+    """Raise `RequestError` with a remedy for a file that cannot or must not be written."""
     try:
         yield
     except NotOpened as error:
@@ -200,7 +202,7 @@ def explained(path: Path, within: Path, remedy: str = ELSEWHERE) -> Iterator[Non
 
 
 def _hash(content: bytes) -> str:
-    """Return a hash that does not change with the ends of lines, which git may rewrite."""
+    """Return a hash that does not depend on line endings, because git may rewrite them."""
     return hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()
 
 

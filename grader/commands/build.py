@@ -28,17 +28,19 @@ from grader.grading.diagnosis.record import (
 )
 from grader.trees import NotOpened, read_file, remove_file
 
-REMEDY = "ask whoever may write the course's folder to run this command there"
+REMEDY = "ask somebody who may write to the course's folder to run this command"
 
 
 @click.command()
-@click.option("--check", "only_check", is_flag=True, help="Write nothing; name what is stale.")
+@click.option(
+    "--check", "only_check", is_flag=True, help="Write nothing; list what is out of date."
+)
 @OWN_COURSE
 def build(only_check: bool, course: Course) -> int:
     """Write exercises/ from reference/: stubs, public tests, notebooks, the course's README.
 
-    What known mistakes answer to the cases is recorded, too, so that students' copies
-    can name them. That takes seconds for each exercise that has changed.
+    The answers of known mistakes to the cases are recorded, too, so that students' copies can name
+    the mistakes. That takes some seconds for each exercise that has changed.
     """
     plan = plan_build(course)
     if only_check:
@@ -59,10 +61,10 @@ def build(only_check: bool, course: Course) -> int:
 
 @dataclass(frozen=True)
 class BuildPlan:
-    """What `exercises/` should hold, and what there is missing, out of date or has no source.
+    """The files that `exercises/` should hold, and those that are missing, outdated or superfluous.
 
-    `wanted` has the texts of generated files; `outdated`, the exercises whose recorded answers are
-    to be recorded anew.
+    `wanted` has the texts of generated files; `outdated`, the exercises whose answers have to be
+    recorded again.
     """
 
     course: Course
@@ -73,7 +75,7 @@ class BuildPlan:
     def write(self, on_exercise: Callable[[str], None]) -> list[Path]:
         """Bring `exercises/` up to date; return the copies of edited stubs.
 
-        `on_exercise` hears of each exercise whose answers have been recorded.
+        `on_exercise` is called with each exercise whose answers have been recorded.
         """
         before, copies = _stubs_of_last_build(self.course), list[Path]()
         recorded = {path_of(self.course, name) for name in self.outdated}
@@ -93,9 +95,9 @@ class BuildPlan:
         return copies
 
     def _record_anew(self, on_exercise: Callable[[str], None]) -> None:
-        """Write the records that are out of date, each when it is made: Ctrl-C loses no other."""
+        """Write each outdated record as soon as it is made, so that Ctrl-C loses only one."""
         course = self.course
-        # Those with a training take longest.
+        # Exercises with a training take longest, so they go first.
         jobs = sorted(self.outdated, key=lambda name: not course[name].training)
         with on_all_cores(len(jobs)) as recording:
             for name, packed in recording(_record, [(course.root, name) for name in jobs]):
@@ -107,8 +109,8 @@ class BuildPlan:
 
 
 def _record(place: tuple[Path, str]) -> tuple[str, bytes]:
-    """Return an exercise's name and the file of its record, which is made here."""
-    # Imports torch, which the other parts of this command do without.
+    """Make the record of an exercise; return the exercise's name and the bytes of the file."""
+    # Here, because it imports torch, which the rest of this command does not need.
     from grader.grading.diagnosis.recording import record_exercise  # noqa: PLC0415
 
     root, name = place
@@ -122,7 +124,7 @@ def _record(place: tuple[Path, str]) -> tuple[str, bytes]:
 
 
 def plan_build(course: Course) -> BuildPlan:
-    """Return what there is to do, so that `exercises/` is as the course is today."""
+    """Return the changes that bring `exercises/` up to date with the course."""
     wanted, outdated = _generated(course), outdated_records(course)
     folder = course.student_folder
     wrong = {path for path, text in wanted.items() if _text(path, course) != text}
@@ -143,9 +145,9 @@ def plan_build(course: Course) -> BuildPlan:
 
 
 def refuse_stale(course: Course) -> None:
-    """Raise `RequestError` if students would get something else than the course is today."""
+    """Raise `RequestError` if students would get outdated files."""
     if course.suites == "hidden" and plan_build(load_course(course.root)).stale:
-        raise RequestError("exercises/ is not what the course says today", "grader build")
+        raise RequestError("exercises/ is out of date", "grader build")
 
 
 def _generated(course: Course) -> dict[Path, str]:

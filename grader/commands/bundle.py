@@ -44,9 +44,8 @@ def bundle(
     grader batch submissions/ --out results/ --bundle course.bundle
     grader check exercises --bundle https://…/course.bundle
 
-    Whoever has the file and not the key learns nothing but its size. Where a bundle
-    is opened, student code is run confined or not at all. With --min-serial, it is
-    not opened if it is old. docs/ci.md says where the key may be.
+    The file without the key reveals only its size. Where a bundle is opened, student code runs
+    confined or not at all. --min-serial refuses old bundles. docs/ci.md says where the key may be.
     """
     if prints_key:
         click.echo(new_key())

@@ -10,7 +10,7 @@ from grader.classroom.standings import Standings
 
 @dataclass(frozen=True)
 class MarkChange:
-    """A student's mark before and after; `exercises` has by how much each of them changes.
+    """A student's mark before and after; `exercises` has the change of each exercise.
 
     `before` is None if no mark was published yet; `of` is the maximum.
     """
@@ -31,7 +31,7 @@ class MarkChange:
 
 
 def mark_changes(standings: Standings) -> Iterator[MarkChange]:
-    """Compare every student's mark with the one that was published."""
+    """Compare every student's mark with the published one."""
     for standing in standings.graded():
         student = standing.report.submission
         now, before = standing.published(standings.rules), standings.ledger.published(student)
@@ -47,7 +47,7 @@ def mark_changes(standings: Standings) -> Iterator[MarkChange]:
 
 
 def summary_lines(changes: Sequence[MarkChange]) -> Iterator[str]:
-    """Yield the changes in words, a line a student, and how many marks stay as they were."""
+    """Yield the changes in words, a line for each student, and the number of unchanged marks."""
     width = max((len(change.who or change.student) for change in changes), default=0)
     changed = [change for change in changes if not change.is_none]
     for change in changed:

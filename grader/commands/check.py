@@ -60,7 +60,7 @@ from grader.sandbox.host.starting import StartMethod, use_start_method
     "--allow-untouched", is_flag=True, help="Exit with 0 as long as no exercise was begun."
 )
 @click.option("--all", "everything", is_flag=True, help="Show more than one screen.")
-@click.option("--watch", is_flag=True, help="Keep running, and grade again whatever is saved.")
+@click.option("--watch", is_flag=True, help="Keep running, and grade again on every save.")
 @click.option(
     "--manual",
     is_flag=True,
@@ -113,7 +113,7 @@ def check(
         graded = [Path(path).absolute() for path in request.submission.paths.values()]
         for path in filter(None, (output, *(path for _, path in also))):
             if path.absolute() in graded:
-                raise RequestError(f"{path} is what is being graded", "-o another-file")
+                raise RequestError(f"{path} is the file that is graded", "-o another-file")
         with progress_bar(len(request.names)) as on_exercise:
             timed = _Timed(on_exercise)
             report = work.check(request, source, seed, timed)
@@ -150,9 +150,9 @@ class _Timed:
 
 
 def _refuse_unconfined(course: Course) -> None:
-    """Raise `RequestError` if student code could read a course that it must not read."""
+    """Raise `RequestError` if student code could read a secret course."""
     if sys.platform != "linux":
-        raise cannot_confine("Only Linux has what that takes.")
+        raise cannot_confine("That works only on Linux.")
     from grader.classroom.workers.pool import refuse_unconfined  # noqa: PLC0415, slow
 
     refuse_unconfined(course)
@@ -175,7 +175,7 @@ def _deliver(text: str, form: str, output: Path | None, here: list[Path]) -> Non
     if output is None and form == "html" and sys.stdout.isatty():
         output = Path("grader-report.html")
     if output is None:
-        # Those for GitHub are orders, in which a student's text is none.
+        # GitHub obeys these lines; the student's text in them is escaped.
         stream = behind_filter(sys.stdout) if form == "github" else None
         click.echo(text, file=stream, nl=False)
         return

@@ -1,10 +1,10 @@
-"""The process that runs the code of a course nobody trusts: its suites, cases and drawings.
+"""The process that runs the code of an untrusted course: its suites, cases and drawings.
 
     python -I -m grader.commands.confined_process FD
 
-Before it reads a byte of the course it is confined as student code is, and it never held anything
-of its user's. It starts no worker itself: it asks its host, through the socket FD, which hands it
-the worker's socket.
+It is confined like student code before it reads a byte of the course, and never holds any data of
+its user. It starts no worker itself: it asks its host through the socket FD, and the host passes
+it the worker's socket.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 
 class Host:
-    """The host's end as this process sees it: takes messages, and is a source of workers."""
+    """The host, as this process sees it: exchanges messages, and is a source of workers."""
 
     def __init__(self, orders: socket.socket) -> None:
         self._orders = orders
-        self.on_wait: Callable[[], None] = lambda: None  # the host itself is asked to stop, not us
+        self.on_wait: Callable[[], None] = lambda: None  # only the host is asked to stop
 
     def send(self, message: msgspec.Struct) -> None:
         """Send a message."""
@@ -47,10 +47,10 @@ class Host:
         return message
 
     def start(self) -> None:
-        """Do nothing: the host has started what starts workers."""
+        """Do nothing: the host has started the source of workers."""
 
     def prepare_training(self) -> None:
-        """Have the next workers start with what an optimizer imports."""
+        """Make the next workers start with the imports of an optimizer."""
         self.send(messages.PrepareTraining())
 
     def start_worker(self) -> tuple[socket.socket, int]:
@@ -64,7 +64,7 @@ class Host:
         return worker, started.pid
 
     def interrupt(self, pid: int) -> None:
-        """Have worker `pid` send the place where its code is."""
+        """Make worker `pid` send the line that its code is running."""
         self.send(messages.InterruptWorker(pid))
         self.receive()
 

@@ -1,7 +1,7 @@
-"""What is proven of an exercise whose code came from somebody else, as long as nobody has read it.
+"""The proof of an imported exercise whose code nobody has reviewed yet.
 
-The solution passes its tests and the stub fails them, in a process confined like student code. The
-mistakes wait for the review.
+It shows that the solution passes its tests and the stub fails them, in a process confined like
+student code. The mistakes are proven after the review.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grader.submissions.submission import Submission
 
 
 def confined_proof(course: Course, name: str, workers: WorkerSource, seed: int) -> Proof:
-    """Return the proof of an exercise whose code runs confined, or not where nothing can be."""
+    """Return the proof of an exercise whose code runs confined, or not at all."""
     exercise = course[name]
     proof = Proof(exercise, problems=left_to_do(exercise))
     ran = "not at all here" if (why := why_not_here()) else "confined"
@@ -27,13 +27,14 @@ def confined_proof(course: Course, name: str, workers: WorkerSource, seed: int) 
             _grade(course, name, workers, seed, proof)
         except GraderError as error:
             proof.problems.append(f"reference/{name}: {error.message}")
-    says = f"its code, or what it requires, was imported and runs {ran}, until you review it: "
+    says = f"its code, or that of an exercise it requires, was imported and runs {ran} "
+    says += "until you review it: "
     proof.problems.append(f"reference/{name}: {says}grader trust {course.root}")
     return proof
 
 
 def _grade(course: Course, name: str, workers: WorkerSource, seed: int, proof: Proof) -> None:
-    """Add to a proof what is wrong with the solution and the stub."""
+    """Add the problems of the solution and the stub to a proof."""
     files = solutions(course, name)
     with ConfinedGrader(course, files_of(course).contents, [name], workers) as grader:
         report = grader.grade(Submission("validate", files), [name], seed).report

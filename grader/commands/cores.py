@@ -12,7 +12,7 @@ from typing import Any
 
 @contextlib.contextmanager
 def on_all_cores(jobs: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """Yield a `map` over processes on all cores; one that works here, if that is no slower.
+    """Yield a `map` over processes on all cores, or a plain one here if that is no slower.
 
     The results come as they are ready, in any order.
     """
@@ -20,6 +20,6 @@ def on_all_cores(jobs: int) -> Iterator[Callable[..., Iterable[Any]]]:
     if count < 2:
         yield map
         return
-    ignored = signal.SIGINT, signal.SIG_IGN  # this process ends them
+    ignored = signal.SIGINT, signal.SIG_IGN  # Ctrl-C is for this process, which ends them
     with multiprocessing.get_context("spawn").Pool(count, signal.signal, ignored) as pool:
         yield pool.imap_unordered

@@ -25,7 +25,7 @@ from grader.sandbox.confinement.layers import LAYERS, PROCESS
 from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.host.zygote import Zygote
 
-# The errors that a refusal raises; any other would be a fault of the trial itself.
+# The errors that a refusal raises; any other error is a bug in the trial itself.
 REFUSALS = {"PermissionError", "OSError", "MemoryError", "RuntimeError", "ValueError"}
 PROBE = """
 import os, socket, torch
@@ -35,7 +35,7 @@ from resource import RLIMIT_NOFILE, getrlimit, setrlimit
 def attempt(code, secret, outside):
     exec(code)
 """
-# By the layer that should refuse them: what a worker tries, and the code that tries it.
+# By the layer that should refuse it: the action that a worker tries, and its code.
 TRIALS = {
     "Landlock": {
         "read {}": "open(secret).read(1)",
@@ -66,7 +66,7 @@ def doctor(course_folder: Path | None) -> int:
     """Say how this machine confines student code, and try it.
 
     A worker, confined as for grading, tries to read, write, connect, start
-    processes and take memory. What is not refused is named, with its remedy.
+    processes and take memory. Actions that are not refused are listed, with a remedy.
     """
     secret, what = Path(__file__), "a file"
     try:
@@ -93,21 +93,21 @@ def doctor(course_folder: Path | None) -> int:
 
 
 def _echo_trials(secret: Path, what: str) -> bool:
-    """Print each trial; return whether all were refused. `what` says what `secret` is."""
+    """Print each trial; return whether all were refused. `what` describes `secret`."""
     try:
         tried = list(_try(str(secret)))
     except GraderError as error:
         echo_check(False, "start, but could not", error.message)
         return False
     for layer, action, refused in tried:
-        how = "refused" if refused else f"NOT refused, as {layer} should"
+        how = "refused" if refused else f"NOT refused, though {layer} should refuse it"
         echo_check(refused, f"{action.format(what)}: {how}")
     return all(refused for *_, refused in tried)
 
 
 def _try(secret: str) -> Iterator[tuple[str, str, bool]]:
     """Yield each trial's layer and action, and whether it was refused."""
-    # These import torch: the lines on the machine come first.
+    # Here, because they import torch: so the lines on the machine appear at once.
     from grader.sandbox import wire  # noqa: PLC0415
     from grader.sandbox.host.connection import Subject, TimeLimits, WorkerConnection  # noqa: PLC0415
     from grader.sandbox.host.proxies import RemoteCode, Student  # noqa: PLC0415

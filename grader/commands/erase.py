@@ -17,7 +17,7 @@ from grader.errors import RequestError, did_you_mean
 from grader.submissions.notes import folded
 
 MAX_NAMED = 20  # files in a sentence
-ROWS = {  # what a teacher calls the rows of a table
+ROWS = {  # the names of the tables' rows, for teachers
     "attempts": "attempts",
     "submissions": "sets of files",
     "results": "results",
@@ -31,7 +31,7 @@ ROWS = {  # what a teacher calls the rows of a table
 
 @click.command()
 @click.argument("student")
-@click.option("--yes", is_flag=True, help="Do not ask before it is erased.")
+@click.option("--yes", is_flag=True, help="Erase it without asking.")
 @GRADED
 @COURSE
 def erase(student: str, yes: bool, folder: Path, course: Course) -> int:
@@ -41,10 +41,11 @@ def erase(student: str, yes: bool, folder: Path, course: Course) -> int:
     grader erase s004 --in results/
     grader erase s004 --in results/ --yes       without a question
 
-    Files, results, marks, adjustments, history, pages and the line of the roster go,
-    and no byte of them stays in the ledger. The lists and the dashboard are written
-    again without the student; marks and pages of the others stay as they are.
-    Exports and feedback in the folder are removed, because they hold the whole class.
+    Files, results, marks, adjustments, history, pages and the line of the roster are
+    erased, and no byte of them stays in the ledger. The lists and the dashboard are
+    written again without the student; marks and pages of other students stay as they
+    are. Exports and feedback in the folder are removed, because they hold the whole
+    class.
     """
     with graded_class(course, folder) as standings:
         student = _known(standings.ledger, student)
@@ -75,7 +76,7 @@ def _known(ledger: Ledger, name: str) -> str:
 
 
 def _said(done: Erased, folder: Path) -> Iterator[str]:
-    """Yield what was erased in a folder."""
+    """Yield lines on what was erased in a folder."""
     rows = [f"{what}: {done.rows[table]}" for table, what in ROWS.items() if table in done.rows]
     lines = [f"lines of the roster and the groups: {done.lines}"] if done.lines else []
     pages = [f"pages: {len(done.pages)}"] if done.pages else []
@@ -89,16 +90,16 @@ def _said(done: Erased, folder: Path) -> Iterator[str]:
         yield f"the course or the software has changed: the dashboard{others} must be made again"
         yield f"    grader regrade --in {folder}"
     elif done.told:
-        yield f"their reports named the student, and were written again: {folded(done.told)}"
+        yield f"written again, because they named the student: the reports of {folded(done.told)}"
     if not done.purged:
         yield "another program reads the ledger, whose log may still hold what was erased:"
         yield f"    end that program, and any grader command on {folder} clears it"
 
 
 def _left(folder: Path, names: tuple[str, ...]) -> Iterator[str]:
-    """Yield what this command has not erased."""
+    """Yield lines on what this command cannot erase."""
     if files := still_naming(folder, *names):
-        yield f"still naming the student, and for you to remove: {folded(files, MAX_NAMED)}"
+        yield f"these still name the student; remove them yourself: {folded(files, MAX_NAMED)}"
     yield "kept: a salted hash of the id, so that grader batch knows who was erased"
     yield "not erased, because it is elsewhere:"
     yield "    the submissions: grader batch takes none in while they hold this student's files"

@@ -84,7 +84,7 @@ CLASS_FILES = {"csv": ("marks.csv", _csv), "junit": ("junit.xml", _junit)}
 @click.option(
     "--skip-unmatched",
     is_flag=True,
-    help="Write the marks of the others, if students are in no row of the gradebook.",
+    help="Export even if some students are not in the gradebook.",
 )
 @COURSE
 def export(
@@ -98,7 +98,7 @@ def export(
     skip_unmatched: bool,
     course: Course,
 ) -> int:
-    """Write the marks for the platform they go to.
+    """Write the marks for another platform.
 
     \b
     grader export canvas gradebook.csv    fill in a gradebook that Canvas exported
@@ -108,11 +108,11 @@ def export(
     grader export junit                   one file, for continuous integration
     grader export csv                     the marks once more
 
-    Every other byte of a gradebook stays, and the original file is not changed. If a
-    student is in no row of it, nothing is written, and you are told who.
+    Every other byte of a gradebook stays, and the original file is not changed. If a student is in
+    no row of it, nothing is written, and the student is named.
     """
     choice = Choice(column, scale, per_exercise, skip_unmatched)
-    # The CSV has a column for each exercise anyway.
+    # The CSV has a column for each exercise in any case.
     if form not in GRADEBOOKS and choice != Choice(per_exercise=per_exercise and form == "csv"):
         raise RequestError(f"`{form}` has no columns to choose", f"grader export {form}")
     with graded_class(course, folder) as standings:

@@ -1,4 +1,4 @@
-"""What the commands on a class share: options, the engine, the class in a folder."""
+"""Shared parts of the commands on a class: options, the engine, the class in a folder."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from grader.reports.figures import amount
 from grader.sandbox.confinement.limits import Isolation
 
 WIDTH = 79
-SECRET = "secret"  # the setting with the secret that decides the inputs of a class
-LIST = "course_list"  # and that with the list of exercises that it was graded with
-SEED_BEFORE = "seed"  # the setting that an older ledger has instead
+SECRET = "secret"  # the setting that holds the secret of the class's inputs
+LIST = "course_list"  # the setting that holds the list of exercises
+SEED_BEFORE = "seed"  # which an older ledger has instead of a secret
 JOBS = click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -54,7 +54,7 @@ def engine_for(
     jobs: int | None,
     cluster: str | None,
 ) -> Engine:
-    """Return the engine that grades: processes here, or a cluster's.
+    """Return the engine that grades: processes here, or on a cluster.
 
     Raise `RequestError` if it cannot confine other people's code as `isolation` asks.
     """
@@ -78,25 +78,25 @@ def engine_for(
 
 @contextlib.contextmanager
 def graded_class(course: Course, folder: Path, seed: int | None = None) -> Iterator[Standings]:
-    """Open the class that was graded into a folder, under its own seed or another."""
+    """Open the class that was graded into a folder, with its own seed or another one."""
     with open_ledger(existing(folder)) as ledger:
         course = with_list(course, ledger.get(LIST))
         secret = class_secret(ledger, seed)
         if secret is None:
             raise RequestError(
-                f"no run over the class in {folder} got as far as grading",
+                f"in {folder}, no run over the class has graded anything",
                 f"grader batch SUBMISSIONS --out {folder}",
             )
         yield Standings(course, ledger, secret)
 
 
 def list_in(folder: Path) -> str | None:
-    """Return the list of exercises that the class in a folder was graded with; None without one."""
+    """Return the list of exercises with which the class in a folder was graded, or None."""
     return settings_of(folder / FILE).get(LIST) if (folder / FILE).is_file() else None
 
 
 def with_list(course: Course, kept: str | None) -> Course:
-    """Return the course with the list of exercises that a class was graded with before.
+    """Return the course with the list of exercises that the class was graded with before.
 
     Raises `RequestError` if the command was given another.
     """
@@ -104,7 +104,7 @@ def with_list(course: Course, kept: str | None) -> Course:
         return course
     if click.get_current_context().meta.get(CHOSEN):
         raise RequestError(
-            f"these results are those of the list `{kept}`",
+            f"these results are for the list `{kept}`",
             f"--course-list {kept}; another list goes into another --out DIR",
         )
     chosen = load_course(course.root, kept)
@@ -114,8 +114,8 @@ def with_list(course: Course, kept: str | None) -> Course:
 def class_secret(ledger: Ledger, seed: int | None = None) -> bytes | None:
     """Return the secret that decides the inputs of a class; None if it has none yet.
 
-    A `seed` chooses another. The seed that the reports of this class print stands for its own
-    secret, which only its ledger knows. An older ledger has a seed instead of a secret.
+    A `seed` chooses another secret. The seed in the reports of this class stands for the class's
+    own secret, which only the ledger holds. An older ledger has a seed instead of a secret.
     """
     kept, older = ledger.get(SECRET), ledger.get(SEED_BEFORE)
     secret = None if kept is None else bytes.fromhex(kept)
@@ -162,7 +162,7 @@ def students_called(ledger: Ledger, students: Iterable[str], name: str) -> list[
 
 
 def echo_review(ledger: Ledger) -> int:
-    """Name the students over whom something broke; return 1 as the exit code, 0 without any."""
+    """Name the students who need review; return the exit code: 1, or 0 if there are none."""
     for line in ledger.review.lines(ledger.named):
         click.echo(f"  ! {line}", err=True)
     return 1 if ledger.review.reasons else 0
@@ -180,7 +180,7 @@ def verdict_line(report: Report) -> str:
 
 
 def confirmed(question: str, *, otherwise: bool) -> bool:
-    """Return the answer to a question; `otherwise` where nobody sits at the terminal."""
+    """Return the user's answer to a question; `otherwise` if there is no terminal."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return otherwise
     return click.confirm(f"\n  {question}")

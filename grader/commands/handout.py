@@ -1,4 +1,4 @@
-"""`grader handout`: the repository that students get, and how it is brought up to date."""
+"""`grader handout`: write and update the repository that students get."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ ADDRESS = re.compile(r"https://[^\s#]+\.whl#sha256=[0-9a-f]{64}")
     "bundle, by a workflow that students cannot change.",
 )
 @click.option(
-    "--host", type=click.Choice(list(CI)), help="With --ci: whose workflow.  [default: github]"
+    "--host",
+    type=click.Choice(list(CI)),
+    help="With --ci: the platform that runs the workflow.  [default: github]",
 )
 @click.option(
     "--grader",
@@ -76,25 +78,26 @@ def handout(
     grader handout ../homework --ci practice    and a workflow that checks each push
     grader handout ../homework --update         after the course has changed
 
-    What a workflow says decides a mark only where students can change neither it nor
-    what it runs: docs/ci.md says where that is, and --ci required is made for it.
+    A workflow may decide marks only if students can change neither the workflow nor the programs
+    that it runs: docs/ci.md says where that is so, and --ci required is made for it.
 
-    An update replaces what nobody has changed. What a student has changed stays as it is; if the
-    course changed it as well, the new version is put beside it and named.
+    An update replaces files that nobody has changed. A file that a student has changed stays as it
+    is; if the course changed it as well, the new version is put beside it, and the command names
+    it.
     """
     refuse_stale(course)
-    is_there = os.path.lexists(folder / LIST)  # it may be anything; `bring` says so
+    is_there = os.path.lexists(folder / LIST)  # anything may have this name; `bring` reports it
     if update and not is_there:
         raise RequestError(f"{folder} was not handed out", f"grader handout {folder}")
     if is_there and not update:
         raise RequestError(f"{folder} was handed out before", f"grader handout {folder} --update")
     workflows = {name: _kind_of(folder / file) for name, file in CI.items()} if update else {}
-    if ci in CI:  # the words of an older version
+    if ci in CI:  # the first line of an older version's workflow
         ci, host = "practice", ci
     if ci is not None:
         workflows[host or "github"] = ci
     elif host is not None:
-        raise RequestError("--host says whose workflow --ci writes", f"--ci practice --host {host}")
+        raise RequestError("--host chooses the platform for --ci", f"--ci practice --host {host}")
     kinds = {name: kind for name, kind in workflows.items() if kind is not None}
     notebooks = notebooks or (update and (folder / "exercises" / NOTEBOOKS).is_dir())
     address = address or (_address_in(folder / REQUIREMENTS) if update else "")
@@ -111,7 +114,7 @@ def handout(
 
 
 def _kind_of(workflow: Path) -> str | None:
-    """Return which of the workflows a file is, though it may be changed; None if there is none."""
+    """Return the kind of a workflow file, even if it was changed; None if there is no file."""
     if not workflow.is_file():
         return None
     text = read_bounded(workflow, MAX_WORKFLOW_BYTES).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""`grader history` and `grader explain`: what changed a mark, and how it came about."""
+"""`grader history` and `grader explain`: the changes of a mark, and its calculation."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def history(student: str, folder: Path, course: Course) -> int:
     grader history --in results/           of the whole class
     grader history s004 --in results/      of one student
 
-    Every change of what is published is an entry: marks, rosters, rules,
-    adjustments, and students who are gone.
+    Every published change has an entry: marks, rosters, rules, adjustments, and students who are
+    gone.
     """
     with graded_class(course, folder) as standings:
         rows = standings.ledger.history(student)
@@ -55,7 +55,7 @@ def history(student: str, folder: Path, course: Course) -> int:
 
 
 def _entry(standings: Standings, row: HistoryRow, before: dict[str, float]) -> str:
-    """Return an entry in a line; `before` has each student's mark until then."""
+    """Return an entry as a line; `before` has each student's mark until then."""
     who = standings.ledger.named(row.student) if row.student else "the class"
     what = {"rules": "rules", "roster": "roster", "gone": "gone"}.get(row.what, "")
     if row.what == "mark":
@@ -90,8 +90,8 @@ def explain(student: str, exercise: str, folder: Path, course: Course) -> int:
     grader explain s004 --in results/              the whole mark
     grader explain s004 layer_norm --in results/   one exercise, check by check
 
-    From the files that were handed in to the number that is exported, and the
-    command that repeats it.
+    It goes from the files that were handed in to the exported number, and names the command that
+    repeats the grading.
     """
     with graded_class(course, folder) as standings:
         student = known_student(standings, student)
@@ -109,9 +109,9 @@ def explain(student: str, exercise: str, folder: Path, course: Course) -> int:
 def _told_before(
     standings: Standings, student: str, chosen: list[str], folder: Path
 ) -> Iterator[str]:
-    """Yield what is published of a mark that cannot be worked out as things are now.
+    """Yield the published data of a mark that cannot be computed at the moment.
 
-    Raise `RequestError` if nothing is.
+    Raise `RequestError` if nothing is published.
     """
     ledger, again = standings.ledger, f"grader regrade --in {folder}"
     published = ledger.published(student)
@@ -132,7 +132,7 @@ def _told_before(
 def _explained(
     standings: Standings, standing: Standing, chosen: list[str], folder: Path
 ) -> Iterator[str]:
-    """Yield how a mark came about; of the exercises only those chosen, if any are."""
+    """Yield how a mark came about; if exercises are chosen, only for those."""
     report = standing.report
     yield report.who
     yield from _unpublished(standings, standing, folder)
@@ -164,7 +164,7 @@ def _handed_in(standings: Standings, standing: Standing) -> Iterator[str]:
 
 
 def _due(standings: Standings, row: AttemptRow) -> str:
-    """Return when a submission was due, and by which rule it is late."""
+    """Return the due date of a submission, and the rule that makes it late."""
     policy = standings.course.policy
     due = row.due or policy.due
     if due is None:
@@ -186,7 +186,7 @@ def _conditions(standings: Standings, standing: Standing) -> Iterator[str]:
 
 
 def _exercise(result: ExerciseResult, *, with_checks: bool) -> Iterator[str]:
-    """Yield the points of an exercise, and where they come from."""
+    """Yield the points of an exercise, and their origin."""
     state = describe_state(result)
     yield f"{result.name}: {result.points} of {result.max_points} points, {state}"
     if result.advice:
@@ -208,7 +208,7 @@ def _exercise(result: ExerciseResult, *, with_checks: bool) -> Iterator[str]:
 
 
 def _sum(standing: Standing) -> Iterator[str]:
-    """Yield the sum of the mark, which is that of the points unless something changes it."""
+    """Yield the sum of the mark: the sum of the points, unless something changes it."""
     mark = standing.report.mark
     if mark is not None and mark.steps:
         yield from (line.removeprefix("  ") for line in mark_lines(mark))
@@ -232,7 +232,7 @@ def _unpublished(standings: Standings, standing: Standing, folder: Path) -> Iter
 
 
 def _published(standings: Standings, standing: Standing, folder: Path) -> Iterator[str]:
-    """Yield what students and other tools were told, and how to do it again."""
+    """Yield the numbers that students and other tools got, and the command that grades again."""
     student = standing.report.submission
     published = standings.ledger.published(student)
     told = "nothing yet" if published is None else _told(standings, student, published)

@@ -1,4 +1,4 @@
-"""The modules of this package that some code runs, by the imports in their own text.
+"""The modules of this package that some code runs, found by the imports in their texts.
 
 Nothing is imported: a module is a text in the package's folder.
 """
@@ -16,11 +16,12 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def modules_run_by(roots: Collection[str], package: Path = PACKAGE) -> list[Path]:
-    """Return the files of the modules `roots` and of all that they import, directly or not.
+    """Return the files of the modules `roots` and of all that they import, directly or indirectly.
 
-    An import in a function counts, and so does a text that is the name of a module: a process may
-    be started with it. Of a package that is imported for a module or a constant in it, only the top
-    level counts: no function of it is called. Raises `LookupError` for a root that is no module.
+    An import in a function counts, and so does a text that is the name of a module, because a
+    process may be started with it. If a package is imported for a module or a constant in it, only
+    its top level counts, because none of its functions is called. Raises `LookupError` for a root
+    that is not a module.
     """
     if missing := [root for root in roots if _file_of(root, package) is None]:
         raise LookupError(f"no module of {package}: {', '.join(missing)}")
@@ -73,7 +74,7 @@ def _modules_named_in(
 
 
 def _calls(name: str, file: Path | None) -> bool:
-    """Return whether whoever imports `name` from a file may call a function of it."""
+    """Return whether an importer of `name` from a file may call a function of that file."""
     if file is None or file.stem != "__init__" or name == "*":
         return True
     body = ast.parse(file.read_text("utf-8")).body
@@ -81,7 +82,7 @@ def _calls(name: str, file: Path | None) -> bool:
 
 
 def _nodes_run(tree: ast.Module, *, whole: bool) -> Iterator[ast.AST]:
-    """Yield the nodes of a source, without imports of types; only its top level unless `whole`."""
+    """Yield the nodes of a source, or only of its top level, without imports for types."""
     left: list[ast.AST] = [tree]
     while left:
         node = left.pop()

@@ -1,4 +1,4 @@
-"""`grader import`: make exercises of an assignment notebook that another grader's marks are in."""
+"""`grader import`: make exercises from an assignment notebook with another grader's marks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNREVIEWED_LINES = f"""\
 # Its code came with a notebook. It runs confined until `grader trust` has shown it to you.
 {UNREVIEWED}
 """
-STAGE = "output"  # what every call returns
+STAGE = "output"  # the return value of every call
 HOW = {
     "nbgrader": "give the notebook of the folder source/, with its solutions in it",
     "otter": "give the notebook that `otter assign` takes, with its solutions in it",
@@ -52,16 +52,16 @@ HOW = {
     metavar="QUESTION",
     help="Take only this question, by its name there or here. May be repeated.",
 )
-@click.option("--name", default="", help="Name the exercise, if it is one.")
+@click.option("--name", default="", help="Name the exercise, if there is only one.")
 @COURSE_FOLDER("root")
 def import_(
     format_: str, notebook: Path, only: tuple[str, ...], name: str, root: Path | None
 ) -> int:
-    """Make exercises of a marked notebook: FORMAT is nbgrader or otter.
+    """Make exercises from a marked notebook: FORMAT is nbgrader or otter.
 
     Each question becomes an exercise: its text, its solution and its tests are carried
-    over, and `grader validate` lists what is left to do. No code of the notebook is run,
-    and later commands run it confined, until `grader trust` has shown it to you.
+    over, and `grader validate` lists what is left to do. No code of the notebook is run;
+    later commands run it confined until `grader trust` has shown it to you.
     """
     if name:
         refuse_name(name, f"--name {EXAMPLE}")
@@ -127,7 +127,7 @@ def _check_format(cells: Sequence[NotebookCell], format_: str, notebook: Path) -
 
 
 def _check_names(exercises: Sequence[NewExercise], place: CoursePlace, notebook: Path) -> None:
-    """Raise `RequestError` before anything is written."""
+    """Raise `RequestError` for impossible names, before anything is written."""
     names = Counter(one.name for one in exercises)
     for one in exercises:
         cell, again = one.question.cell, f"--only {one.question.name or one.name} --name another"
@@ -153,7 +153,7 @@ def _write(exercises: Sequence[NewExercise], place: CoursePlace) -> None:
 
 
 def _tell(imported: Imported, place: CoursePlace) -> None:
-    """Say what was written, what was left out, and what comes next."""
+    """Print what was written, what was left out, and what comes next."""
     for one in imported.exercises:
         to_do = f", {one.to_do} to be written" if one.to_do else ""
         counted = f"{_count(one.points, 'point')}, {_count(one.tests, 'hidden test')}{to_do}"

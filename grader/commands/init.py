@@ -1,4 +1,4 @@
-"""`grader init`: a folder of exercises to start with."""
+"""`grader init`: write a folder of exercises to start with."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def init(context: click.Context, folder: Path | None, place: str | None, noteboo
     grader init .            into this folder
     grader init --course-list full    all exercises, and not only the core
 
-    Call it again after an update of the grader: what you have changed stays as it is.
+    Run it again after an update of the grader: files that you have changed stay as they are.
     """
     if place:
         insecure = context.meta[INSECURELY]
@@ -78,12 +78,12 @@ def _name_of(place: str) -> str:
 
 
 def _chosen_before(folder: Path) -> str | None:
-    """Return the list of exercises that the folder has; None if it has none."""
+    """Return the list of exercises of the copy in a folder; None if there is none."""
     return load_public(folder).chosen if (folder / "exercises" / PUBLIC_COURSE).is_file() else None
 
 
 def _folder_here(course: Course) -> Path | None:
-    """Return the folder of students in which the command is called, if it is one of this course."""
+    """Return the students' copy in which the command runs, if it is a copy of this course."""
     try:
         here = find_course(Path.cwd())
     except RequestError:

@@ -1,4 +1,4 @@
-"""Proofs that found no problem, kept for as long as all that they depend on is unchanged."""
+"""Stores proofs that found no problem, as long as everything that they depend on is unchanged."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from grader.commands.proving import Proof
 from grader.course.course import EXAMPLE, Course
 from grader.grading.code_text import without_remarks
 
-# What runs a proof, besides what the course's own files import.
+# The modules that run a proof, besides those that the course's own files import.
 ROOTS = ("grader.commands.proving",)
-PACKAGES = ("torch", "pytest")  # whose versions may decide, too
+PACKAGES = ("torch", "pytest")  # packages whose versions may decide, too
 
 
 class KeptProof(Struct, frozen=True, array_like=True):
-    """What a proof found."""
+    """The result of a proof."""
 
     tests: int
     faults: int
@@ -33,7 +33,7 @@ class KeptProof(Struct, frozen=True, array_like=True):
 
 
 def load_proofs(course: Course, names: Sequence[str], seed: int) -> dict[str, Proof]:
-    """Return the kept proofs of those exercises in which nothing has changed since."""
+    """Return the stored proofs of the exercises that have not changed since."""
     found = {}
     for name in names:
         data = cache.load(hash_of(course, name, seed))
@@ -46,16 +46,16 @@ def load_proofs(course: Course, names: Sequence[str], seed: int) -> dict[str, Pr
 
 
 def save_proof(course: Course, proof: Proof, seed: int) -> None:
-    """Keep a proof that has no problem."""
+    """Store a proof that has no problem."""
     if not proof.problems:
         kept = KeptProof(proof.tests, proof.faults, proof.needed)
         cache.save(hash_of(course, proof.exercise.name, seed), msgspec.msgpack.encode(kept))
 
 
 def hash_of(course: Course, name: str, seed: int) -> str:
-    """Return a hash of all that decides what is said of programs for an exercise."""
+    """Return a hash of everything that decides the verdicts on programs for an exercise."""
     paths = sorted(course[name].folder.glob("*.*"))
-    # What an example draws is no part of a proof; it would make that depend on all reports.
+    # Drawing is left out: no proof checks it, and it would make every proof depend on all reports.
     code = [path for path in paths if path.suffix == ".py" and path.name != EXAMPLE]
     imported: set[str] = set()
     for path in code:
@@ -68,7 +68,7 @@ def hash_of(course: Course, name: str, seed: int) -> str:
 
 @functools.cache
 def hash_of_engine(roots: tuple[str, ...], package: Path = PACKAGE) -> str:
-    """Return a hash of the code that modules run, and of what it runs on."""
+    """Return a hash of the code that modules run, and of the versions that it runs on."""
     versions = [version(name).partition("+")[0] for name in PACKAGES]
     digest = hashlib.sha256(f"{sys.version_info[:2]} {versions}".encode())
     for path in modules_run_by(roots, package):

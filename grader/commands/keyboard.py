@@ -17,17 +17,17 @@ else:
     import termios
     import tty
 
-KEYS = 0  # the file that they come from; a program that runs here may replace sys.stdin
-STEP = 0.05  # seconds between two looks at the keyboard, where one cannot wait for it
+KEYS = 0  # not sys.stdin, because a program that runs here may replace that
+STEP = 0.05  # seconds between two looks at the keyboard, on systems that cannot wait for a key
 BEGIN_TWO = ("\x00", "\xe0")  # on Windows, the first half of a key without a character
 ESCAPE = "\x1b"  # on Unix, the first byte of such a key
-ENDS = ("", "\x04", "\x1a")  # what a keyboard says that has nothing more to say
+ENDS = ("", "\x04", "\x1a")  # marks the end of the input
 
 
 class Keyboard:
-    """The terminal's keyboard, whose keys count without Enter while it is taken.
+    """The terminal's keyboard; while it is taken, keys count without Enter.
 
-    On Windows they always do, as they are read one by one.
+    On Windows they always do, because they are read one by one.
     """
 
     def __init__(self, *, is_read: bool) -> None:
@@ -36,12 +36,12 @@ class Keyboard:
             self._before = termios.tcgetattr(KEYS)
 
     def take(self) -> None:
-        """Have keys count without Enter, if they are read at all."""
+        """Make keys count without Enter, if the terminal can be read."""
         if sys.platform != "win32" and self._before is not None:
             tty.setcbreak(KEYS)
 
     def give_back(self) -> None:
-        """Leave the keyboard as it was."""
+        """Restore the keyboard."""
         if sys.platform != "win32" and self._before is not None:
             termios.tcsetattr(KEYS, termios.TCSADRAIN, self._before)
 
@@ -55,14 +55,14 @@ def read_key(seconds: float) -> str | None:
                 return None
             time.sleep(STEP)
         key = msvcrt.getwch()
-        if key in BEGIN_TWO:  # an arrow, say, whose second half could be the letter of another key
+        if key in BEGIN_TWO:  # such as an arrow; its second half could be another key's letter
             msvcrt.getwch()
             return None
     else:
         if not select.select([KEYS], [], [], seconds)[0]:
             return None
         key = os.read(KEYS, 1).decode("ascii", "replace")
-        if key == ESCAPE:  # an arrow, say, whose last byte could be the letter of another key
+        if key == ESCAPE:  # such as an arrow; its last byte could be another key's letter
             while select.select([KEYS], [], [], 0)[0]:
                 os.read(KEYS, 16)
             return None
@@ -73,7 +73,7 @@ def read_key(seconds: float) -> str | None:
 def terminal_signals(on_stop: Callable[[], None], on_resize: Callable[[], None]) -> Iterator[None]:
     """Call these functions after Ctrl-Z and when the size changes; end as after Ctrl-C if told to.
 
-    Windows tells a process neither that it is to stop nor that the size has changed.
+    Windows sends a process neither a signal to stop nor one for a changed size.
     """
     handlers: dict[signal.Signals, Callable[..., object]] = {
         signal.SIGTERM: signal.default_int_handler

@@ -1,6 +1,6 @@
-"""The hints shown to a student and the last results, in `.grader/` beside `exercises/`.
+"""Remembers the hints shown to a student and the last results, in `.grader/` beside `exercises/`.
 
-Nothing is lost for good without this file: it fills again.
+The file may be deleted: it fills again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from grader.report import without_controls
 from grader.trees import NotOpened, read_file, write_file
 
 MAX_BYTES = 4 << 20
-MAX_FILES = 500  # whose last checks are remembered
+MAX_FILES = 500  # files whose last checks are remembered
 MAX_HINT = 4000  # characters
 
 
@@ -32,7 +32,7 @@ class LastCheck(Struct, frozen=True):
     points: Count
     passed: bool
     hint: str = ""
-    hash: str = ""  # of the file's text, once it is stored
+    hash: str = ""  # a hash of the file's text, once it is stored
 
 
 class Progress(Struct):
@@ -45,7 +45,7 @@ class Progress(Struct):
 class Memory:
     """A student's hints and last results, kept in a small JSON file.
 
-    It may be another's: whoever copies a folder gets the file as well.
+    It may be somebody else's, because a copy of a folder contains the file.
     """
 
     def __init__(self, root: Path) -> None:
@@ -64,14 +64,14 @@ class Memory:
         return [hint for hint in hints if _hash(hint) in seen], fresh
 
     def last_check(self, file: Path, text: str) -> LastCheck | None:
-        """Return what the last check of a file found; None if the file has changed since."""
+        """Return the result of a file's last check; None if the file has changed since."""
         last = self._progress.checked.get(str(file.absolute()))
         if last is None or last.hash != _hash(text):
             return None
         return replace(last, hint=without_controls(last.hint)[:MAX_HINT])
 
     def remember(self, results: Mapping[Path, tuple[str, LastCheck]]) -> None:
-        """Store results: each file with its text and what the check found."""
+        """Store results: each file with its text and the result of the check."""
         checked = self._progress.checked
         for file, (text, last) in results.items():
             checked.pop(str(file.absolute()), None)
@@ -81,13 +81,13 @@ class Memory:
 
     def _save(self) -> None:
         text = json.dumps(to_builtins(self._progress), indent=1)
-        with contextlib.suppress(OSError, NotOpened):  # without it, checks still work
+        with contextlib.suppress(OSError, NotOpened):  # checks work without the file
             write_file(self._path, self._root, text.encode(), private=True)
 
 
 def _read(path: Path, root: Path) -> Progress:
-    """Return what is in the file; say why if nothing of it can be used."""
-    why = "is not as the grader writes it"
+    """Return the content of the file; print why if none of it can be used."""
+    why = "is damaged"
     try:
         return convert(json.loads(read_file(path, root, MAX_BYTES)), Progress)
     except FileNotFoundError:
@@ -98,7 +98,7 @@ def _read(path: Path, root: Path) -> Progress:
         why = f"cannot be read ({error.strerror})"
     except (ValueError, ValidationError, RecursionError):
         pass
-    _say_once(f"{path} {why}: what it holds on hints and last checks is left out")
+    _say_once(f"{path} {why}: its hints and last checks are ignored")
     return Progress()
 
 

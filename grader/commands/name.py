@@ -1,4 +1,4 @@
-"""`grader name`: say what a mistake is that the class made and the course does not know."""
+"""`grader name`: describe a mistake that the class made and the course does not know."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from grader.report import MAX_MESSAGE, clean
     metavar="N",
     help="Its price in points. Default: a third of the exercise.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask before it is kept.")
+@click.option("--yes", is_flag=True, help="Store it without asking.")
 @GRADED
 @OWN_COURSE
 def name(
@@ -50,10 +50,10 @@ def name(
     grader name masked_softmax-1f3a2b --in results/ \\
         --says "Length 0 is taken as 1." --hint "Which keys are valid for length 0?"
 
-    The class page lists the groups. Every report of the group says it from then on, and
-    so does every later report of this course: nothing is graded again. Naming a group
-    again replaces what is said. One member's code is kept, without comments, so that
-    other classes can be compared.
+    The class page lists the groups. From then on, every report of the group names the mistake, and
+    so does every later report of this course: nothing is graded again. Naming a group again
+    replaces the text. One member's code is stored, without comments, for comparison with other
+    classes.
     """
     with graded_class(course, folder) as standings:
         exercise, named = _found(standings, group)
@@ -65,7 +65,7 @@ def name(
         before = load_named(exercise)
         others = [each for each in before if each.id != named.id]
         path = save_named(exercise, [*others, named])
-        fresh = replace(standings)  # which reads the names again
+        fresh = replace(standings)  # so that the names are read again
         for line in summary_lines(list(mark_changes(fresh))):
             click.echo(f"  {line}")
         if not (yes or confirmed("Keep this?", otherwise=True)):
@@ -82,12 +82,12 @@ def _text(text: str) -> str:
 
 
 def _found(standings: Standings, group: str) -> tuple[Exercise, Named]:
-    """Return the exercise of a group, and its signature as a mistake; it may have a name already.
+    """Return the exercise of a group, and the group as a mistake, which may have a name already.
 
     Raise `RequestError` if there is no such group.
     """
     course, groups, members = standings.course, UnnamedGroups(standings.named), []
-    nameless = UnnamedGroups()  # of those that look like it, if it was named without a program
+    nameless = UnnamedGroups()  # one that looks like it, if that was named without a program
     alike: dict[str, list[GroupMember]] = {}
     for report, files in standings.everybody():
         with standings.ledger.review.errors_of(report.submission):
@@ -117,7 +117,7 @@ def _found(standings: Standings, group: str) -> tuple[Exercise, Named]:
 
 
 def _publish(standings: Standings, folder: Path, named: Named) -> None:
-    """Write the reports that say it now, and print how many they are."""
+    """Write the reports that name it now, and print their number."""
     if not standings.is_as_published:
         click.echo("  kept, but not published: grader regrade shows what else has changed")
         return

@@ -1,4 +1,4 @@
-"""`grader new`: an exercise to start from, with a list of what is left to do."""
+"""`grader new`: write an exercise to start from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grader.course.exercise_names import EXAMPLE, naming_problem
 from grader.errors import RequestError
 from grader.submissions.notes import printable_text
 
-STAGE = "centred"  # the variable of the solution that stands in the new files
+STAGE = "centred"  # the placeholder for the variable of the solution in the new files
 COURSE_FILE, SETTINGS_FILE = Path(SETTINGS).name, "exercise.toml"
 ELSEWHERE = "--course DIR"
 TITLE = "TODO: a title"
@@ -53,7 +53,7 @@ def new(name: str, root: Path | None) -> int:
 
 
 def can_name_module(name: str) -> bool:
-    """Return whether an exercise can have this name, which students import it by."""
+    """Return whether an exercise can have this name, by which students import it."""
     return not naming_problem(name)
 
 
@@ -71,9 +71,9 @@ def settings_text(
     stage: str,
     requires: Sequence[str] = (),
 ) -> str:
-    """Return the `exercise.toml` of a new exercise; what only its author knows is to do."""
+    """Return the `exercise.toml` of a new exercise; its author has to fill in each TODO."""
     values = {"title": title, "points": points, "implements": implements, "requires": requires}
-    # Texts and lists of texts are written in TOML as they are in JSON.
+    # JSON does: texts and lists of texts look the same in TOML.
     written = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
     template = templates("new_files").get_template(f"{SETTINGS_FILE}.j2")
     return template.render(**written, order=order, stage=stage)
@@ -84,9 +84,9 @@ class CoursePlace:
     """Where the folders of new exercises go."""
 
     reference: Path
-    order: int  # of the next exercise
-    is_new: bool  # whether the course begins with it
-    was_empty: bool = False  # whether nothing was in `reference` before
+    order: int  # the order of the next exercise
+    is_new: bool  # whether a new course begins here
+    was_empty: bool = False  # whether `reference` was empty before
 
     def folder(self, name: str) -> Path:
         """Return the folder of an exercise."""
@@ -98,14 +98,14 @@ class CoursePlace:
             raise RequestError(f"{short_path(self.folder(name))} is there already", remedy)
 
     def begin_course(self, points: int) -> None:
-        """Write the course's own file; the course is the user's if nothing was there before."""
+        """Write `course.toml`; trust the course if its folder was empty before."""
         text = templates("new_files").get_template(f"{COURSE_FILE}.j2").render(points=points)
         self._write_file(self.reference / COURSE_FILE, text)
         if self.was_empty:
             trust_folder(self.reference.parent)
 
     def tell_untrusted(self) -> None:
-        """Say how to trust a course that begins with files which were there before."""
+        """Say how to trust a new course in a folder that held files before."""
         if self.is_new and not self.was_empty:
             folder = short_path(self.reference.parent)
             click.echo(
@@ -125,7 +125,7 @@ class CoursePlace:
 def find_place(root: Path | None) -> CoursePlace:
     """Return where new exercises go: the course of a folder, or a new one in it.
 
-    A folder that was named counts itself, so that a course can begin inside another.
+    A named folder counts as it is, so that a course can begin inside another one.
     """
     folder = root or Path.cwd()
     try:

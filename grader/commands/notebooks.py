@@ -1,4 +1,4 @@
-"""The notebooks of a course: each exercise in one, and all in another."""
+"""The notebooks of a course: one for each exercise, and one with all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.course.stubs import make_stub, statement_of
 from grader.reports.course_path import Stop
 from grader.reports.pages import path_picture
 
-PATH = "path.svg"  # the picture of what builds on what
+PATH = "path.svg"  # the graph of the exercises that build on others
 WHOLE = "course"  # the name of the notebook with all exercises
 SETUP = """\
 # On Colab, first install the grader: the README of your teachers' repository says how.

@@ -1,7 +1,7 @@
-"""Grading one submission on a platform's machine, from what `grader autograder` wrote.
+"""Grades one submission on a platform's machine, from the files that `grader autograder` wrote.
 
-If the grader itself fails, no result is written. The platform then reports that it is missing, or
-shows the prepared one that says so, and no student loses points for it.
+If the grader itself fails, no result is written. The platform then reports the missing result, or
+shows a prepared one that says so, and no student loses points.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from grader.trees import NotOpened, read_file
 
 COURSE, SETTINGS = "course", "settings.json"  # in the folder that was brought to the platform
 SHARED = "serverFilesCourse/attention_grader"  # that folder in PrairieLearn's course and jobs
-EXERCISES = "exercises.txt"  # in the tests of a question there: what it asks for
-NAME = "submission"  # of whoever handed in; a platform knows the student itself
+EXERCISES = "exercises.txt"  # in the tests of a question there: the exercises that it asks for
+NAME = "submission"  # the student's id in the report; the platform knows the student itself
 MAX_SETTINGS_BYTES = 1 << 20
-MAX_METADATA_BYTES = 64 << 20  # it holds the results of all earlier submissions
+MAX_METADATA_BYTES = 64 << 20  # bytes: the file holds the results of all earlier submissions
 
 
 class PlatformSettings(msgspec.Struct, frozen=True):
-    """How to grade: `secret` decides the inputs of each submission; without it, they are new."""
+    """How to grade: `secret` decides the inputs of each submission; without it, they are random."""
 
     isolation: Isolation
     secret: str = ""
@@ -73,7 +73,7 @@ class GradescopeAssignment(msgspec.Struct, frozen=True):
 
 
 class GradescopeMetadata(msgspec.Struct, frozen=True):
-    """The part of `submission_metadata.json` that decides a mark: what is missing is not known."""
+    """The part of `submission_metadata.json` that decides a mark; a missing value is unknown."""
 
     created_at: datetime | None = None
     assignment: GradescopeAssignment = GradescopeAssignment()
@@ -88,7 +88,7 @@ class PlatformGrader:
 
     @classmethod
     def of(cls, folder: Path) -> PlatformGrader:
-        """Return the grader of what was brought to the platform in `folder`."""
+        """Return the grader for the folder that was brought to the platform."""
         settings = read_platform_settings(folder / SETTINGS)
         return cls(load_course(folder / COURSE, settings.chosen), settings)
 
@@ -101,7 +101,8 @@ class PlatformGrader:
     ) -> Report:
         """Return the report on the submission in a folder; `names` are all exercises by default.
 
-        Raises `InternalError` if points are missing that the student's code may not have lost.
+        Raises `InternalError` if points are missing for which the student's code may not be to
+        blame.
         """
         course, policy = self.course, self.course.policy
         names = names or course.names
@@ -187,7 +188,7 @@ PLATFORMS: Mapping[str, Callable[[Path], None]] = {
 
 
 def _write(path: Path, data: object) -> None:
-    """Replace a file in one step, whatever a student has put there, or done to its folder."""
+    """Replace a file in one step, whatever a student has put in its place or done to its folder."""
     with contextlib.suppress(OSError):
         path.parent.chmod(path.parent.stat().st_mode | stat.S_IRWXU)
     if path.is_dir() and not path.is_symlink():

@@ -28,11 +28,11 @@ PATH = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 BUNDLE = "grader.bundle"  # the key of a command's bundle in click's context
-KEY = "grader.key"  # that of the file with the bundle's key
-MIN_SERIAL = "grader.min_serial"  # and of the oldest that it takes
-NEEDS_BUNDLE = "grader.needs_bundle"  # and of whether the command line says so
-INSECURELY = "grader.insecurely"  # and of whether an address may be one of http
-CHOSEN = "grader.chosen"  # and of the list of exercises that it takes
+KEY = "grader.key"  # the key of the file with the bundle's key
+MIN_SERIAL = "grader.min_serial"  # of the smallest serial that it takes
+NEEDS_BUNDLE = "grader.needs_bundle"  # of whether the command line sets it
+INSECURELY = "grader.insecurely"  # of whether http addresses are allowed
+CHOSEN = "grader.chosen"  # of the list of exercises
 LIST_VARIABLE = "GRADER_COURSE_LIST"
 SERIAL_VARIABLE = "GRADER_MIN_SERIAL"
 PROGRESS_VARIABLE = "GRADER_PROGRESS"  # set by a notebook
@@ -50,18 +50,18 @@ COURSE_FOLDER = functools.partial(
 
 
 def course_of_folder(folder: Path | None) -> Course:
-    """Return the course in the folder that was named, or else the one here."""
+    """Return the course in the named folder, or else the one here."""
     return find_course(Path.cwd()) if folder is None else course_in(folder.absolute())
 
 
-# For commands that change the course, or keep something beside it.
+# For commands that change the course or store something beside it.
 OWN_COURSE = COURSE_FOLDER(
     "course",
     callback=lambda context, option, folder: refuse_untrusted(course_of_folder(folder)),
 )
 
 
-# For those who would keep the key out of the environment, which other programs read.
+# For users who keep the key out of the environment, because other programs can read that.
 KEY_FILE = functools.partial(
     click.option,
     KEY_FILE_OPTION,
@@ -69,7 +69,7 @@ KEY_FILE = functools.partial(
     help=f"Read the bundle's key from FILE, - for standard input. Default: {KEY_VARIABLE}.",
 )
 
-# Before `--course`, which returns the course with these exercises.
+# Read before `--course`, whose value is the course with these exercises.
 COURSE_LIST = click.option(
     "--course-list",
     metavar="NAME",
@@ -81,7 +81,7 @@ COURSE_LIST = click.option(
 )
 
 
-# Before `--course` and `--bundle`, which load what has an address.
+# Read before `--course` and `--bundle`, which load addresses.
 INSECURE = click.option(
     "--insecure",
     is_flag=True,
@@ -96,11 +96,11 @@ INSECURE = click.option(
 def _with_course(
     command: Callable[..., Any], accept: Callable[[Course], Course] = refuse_untrusted
 ) -> Callable[..., Any]:
-    """Give a command a course: `--course` with any place, or `--bundle` with a bundle alone."""
+    """Give a command a course: `--course` with any place, or `--bundle` with a bundle."""
     bundle = click.option(
         "--bundle",
         metavar="FILE|URL",
-        is_eager=True,  # before `--course`, which returns it
+        is_eager=True,  # read before `--course`, which returns its course
         expose_value=False,
         callback=lambda context, option, place: context.meta.update({BUNDLE: place}),
         help="The course as `grader bundle` has written it; anything else is refused.",
@@ -119,7 +119,7 @@ def _with_course(
         is_eager=True,
         expose_value=False,
         callback=_note_min_serial,
-        help="Refuse a bundle with a smaller serial than N, which is an old one.",
+        help="Refuse an old bundle, whose serial is smaller than N.",
     )
     course = click.option(
         "--course",
@@ -153,7 +153,7 @@ WORKERS = click.option(
 
 
 def isolation_option(default: Isolation) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Return the option that chooses how student code is confined."""
+    """Return the option for the confinement of student code."""
     return click.option(
         "--isolation",
         type=click.Choice(get_args(Isolation)),
@@ -165,7 +165,7 @@ def isolation_option(default: Isolation) -> Callable[[Callable[..., int]], Calla
 
 
 def _note_min_serial(context: click.Context, option: click.Parameter, value: int | None) -> None:
-    """Keep the smallest serial for `--bundle`; one on the command line is for nothing else."""
+    """Store the smallest serial for `--bundle`; on the command line, it requires a bundle."""
     asked = context.get_parameter_source(option.name or "")
     is_said = value is not None and asked is ParameterSource.COMMANDLINE
     context.meta[MIN_SERIAL] = value or 0
@@ -173,27 +173,27 @@ def _note_min_serial(context: click.Context, option: click.Parameter, value: int
 
 
 def _course(context: click.Context, place: str | None) -> Course:
-    """Return the course at a place, or that of the bundle; what it needs is removed at the end."""
+    """Return the course at a place or in the bundle; remove its temporary files at the end."""
     insecure = context.meta[INSECURELY]
     if bundle := context.meta[BUNDLE]:
         if place:
             raise RequestError("a bundle is a whole course", "leave out --course")
-        if os.environ.get(SERIAL_VARIABLE) == "":  # a variable of CI that nobody has defined
-            raise RequestError(f"{SERIAL_VARIABLE} is set, and empty", f"unset {SERIAL_VARIABLE}")
+        if os.environ.get(SERIAL_VARIABLE) == "":  # CI sets an undefined variable to an empty text
+            raise RequestError(f"{SERIAL_VARIABLE} is set but empty", f"unset {SERIAL_VARIABLE}")
         key_file, min_serial = context.meta[KEY], context.meta[MIN_SERIAL]
         opened = bundled_course(bundle, key_file, min_serial, insecure=insecure)
         course = context.with_resource(opened)
     elif context.meta[NEEDS_BUNDLE]:
         raise RequestError("only a bundle has a serial", "leave out --min-serial, or --bundle FILE")
     else:
-        drop_key()  # nothing that is loaded now may find it
+        drop_key()  # removed, so that no later import finds it
         found = course_at(place, insecure=insecure) if place else None
         course = context.with_resource(found) if found else find_course(Path.cwd())
     return course.choose(context.meta[CHOSEN])
 
 
 def refuse_handed_in(course: Course, submissions: Path) -> None:
-    """Raise `RequestError` if the course was found, not named, in what was handed in."""
+    """Raise `RequestError` if the course was not named, but found among the submissions."""
     context = click.get_current_context()
     if context.meta[BUNDLE] or context.params.get("course") is None:
         return
@@ -208,8 +208,8 @@ def refuse_handed_in(course: Course, submissions: Path) -> None:
 def progress_bar(total: int) -> Iterator[Callable[..., None]]:
     """Show a progress bar on the error stream, if it is a terminal; yield its next step.
 
-    A step with a note is none: it says how far the last one is. Where `PROGRESS_VARIABLE` is set,
-    another program of the grader reads the notes, a line each.
+    A call with a note is no step, but says how far the current one is. If `PROGRESS_VARIABLE` is
+    set, another program of the grader reads the notes, one a line.
     """
     if os.environ.get(PROGRESS_VARIABLE):
         yield lambda name, note="": click.echo(f"{name} {note}".strip(), err=True)
@@ -219,13 +219,13 @@ def progress_bar(total: int) -> Iterator[Callable[..., None]]:
         return
     many = total > 1
     taken = BAR + BESIDE_THE_BAR if many else 1
-    left = shutil.get_terminal_size().columns - taken  # a line that wraps stays
+    left = shutil.get_terminal_size().columns - taken  # a line that wraps could not be erased
     with click.progressbar(
         length=total,
         file=sys.stderr,
         item_show_func=lambda item: item and item[:left],
         bar_template="%(bar)s %(info)s" if many else "%(info)s",
-        show_eta=False,  # one exercise may take as long as all others
+        show_eta=False,  # no estimate: one exercise may take as long as all others
         show_percent=many,
         width=BAR,
     ) as bar:
@@ -241,12 +241,12 @@ def progress_bar(total: int) -> Iterator[Callable[..., None]]:
 
 
 def terminal_height() -> int:
-    """Return the number of lines of the terminal; if there is none, of a small one."""
+    """Return the number of lines of the terminal; without one, that of a small terminal."""
     return shutil.get_terminal_size().lines if sys.stdout.isatty() else SCREEN
 
 
 def short_path(path: Path) -> str:
-    """Return a path relative to the current folder if it is inside it."""
+    """Return a path, relative to the current folder if it is inside it."""
     try:
         return str(path.absolute().relative_to(Path.cwd()))
     except ValueError:
@@ -262,7 +262,7 @@ def echo_check(is_good: bool, what: str, reason: str = "", remedy: str = "") -> 
 
 
 def exit_code(report: Report) -> int:
-    """Return the exit code of a command that made this report."""
+    """Return the exit code for a command with this report."""
     if report.has_errors:
         return 3
     return 0 if report.passed else 1

@@ -1,4 +1,4 @@
-"""The grader that runs here as a wheel, so that it can be installed where no index has it."""
+"""Packs the running grader as a wheel, to install it where no package index has it."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def make_wheel() -> bytes:
 
 
 def pins(extra: str = "") -> str:
-    """Return constraints of pip for the versions that the grader, or one extra, runs with here.
+    """Return pip constraints for the versions with which the grader, or one extra, runs here.
 
-    torch is pinned for every version of Python, and any other package for this one alone.
+    torch is pinned for every version of Python, any other package only for this one.
     """
     mine = f'python_version == "{sys.version_info.major}.{sys.version_info.minor}"'
     versions = dict(sorted(_needed(extra)))
@@ -54,7 +54,7 @@ def pins(extra: str = "") -> str:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Yield the files in a folder and below it, except what Python and editors leave there."""
+    """Yield the files in a folder and below it, except files that Python and editors leave."""
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
         is_left = any(part.startswith(".") or part == "__pycache__" for part in parts)
@@ -68,7 +68,7 @@ def _recorded(name: str, data: bytes) -> str:
 
 
 def _needed(extra: str) -> Iterator[tuple[str, str]]:
-    """Yield name and version of everything that is installed because the grader needs it."""
+    """Yield the name and version of each installed package that the grader needs."""
     seen, waiting = {PROJECT}, [_installed()]
     while waiting:
         for requirement in waiting.pop().requires or ():
@@ -94,5 +94,5 @@ def _installed() -> Distribution:
 def _distribution(name: str) -> Distribution | None:
     try:
         return distribution(name)
-    except PackageNotFoundError:  # another system needs it, such as landlockpy
+    except PackageNotFoundError:  # only another system needs it: landlockpy, for example
         return None

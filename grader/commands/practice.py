@@ -1,4 +1,4 @@
-"""`grader hint`, `status`, `reset` and `grader` alone: what a student needs between two checks."""
+"""`grader hint`, `status`, `reset` and `grader` alone: a student's commands between two checks."""
 
 from __future__ import annotations
 
@@ -26,6 +26,11 @@ from grader.errors import RequestError
 from grader.submissions.notes import printable_name
 from grader.submissions.submission import Submission
 
+BEGIN = """Begin here:
+  grader init                                 learn: a folder of exercises
+  grader batch SUBMISSIONS --out results/     teach: grade a class
+  grader new NAME                             write exercises of your own"""
+
 
 @click.command()
 @click.argument("name", required=False)
@@ -34,8 +39,8 @@ from grader.submissions.submission import Submission
 def hint(name: str | None, everything: bool, course: Course) -> int:
     """Show the next hint for an exercise; without NAME, for the next that does not pass.
 
-    Each call shows one hint more, from a nudge to nearly the answer. If the last
-    check named your mistake, the hint on that one comes first.
+    Each call shows one more hint, from a nudge to nearly the answer. If the last check named your
+    mistake, the hint on that mistake comes first.
     """
     work = own_work(course)
     if name is None:
@@ -72,16 +77,16 @@ def status(course: Course) -> int:
 
 
 def show_overview(context: click.Context) -> None:
-    """Show how far each exercise of the course here is; without a course, how to come to one."""
+    """Show how far each exercise of the course here is; without a course, show how to begin."""
     try:
         course = course_here()
     except RequestError:
         known = sorted(Path.cwd().glob(f"*/exercises/{PUBLIC_COURSE}"))
-        if known:  # most are called from the folder above it
+        if known:  # most users are then in the folder above the course
             names = (printable_name(path.parent.parent.name) for path in known)
             click.echo("\n".join(f"cd {name}" for name in names))
         else:
-            click.echo(f"{context.get_help()}\n\nBegin here: grader init")
+            click.echo(f"{context.get_help()}\n\n{BEGIN}")
     else:
         _show_status(course.choose(os.environ.get(LIST_VARIABLE)))
 

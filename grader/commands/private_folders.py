@@ -1,4 +1,4 @@
-"""Which folders only the user can change, and whether a folder is the one that was there before."""
+"""Tells which folders only the user can change, and whether a folder is still the same one."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pathlib import Path
 
 from grader.files import LIBC
 
-PARTS = ("reference", "exercises")  # of a course: all in them has to be the user's
+PARTS = ("reference", "exercises")  # the parts of a course: everything in them has to be the user's
 ACCESS_LIST = "system.posix_acl_access"
-# From linux/stat.h, the same on every architecture: what was found out, and where a birth stands.
+# From linux/stat.h, the same on every architecture: the flag and the place of a file's birth time.
 STATX_SIZE, STATX_BTIME, AT_FDCWD = 256, 0x800, -100
 MASK, BIRTH, BIRTH_AT = struct.Struct("=I"), struct.Struct("=qI"), 80
 
 
 def is_private(root: Path) -> bool:
-    """Return whether only the user can change a course, and which folder has its path.
+    """Return whether only the user can change a course or put another folder in its place.
 
-    All that is in the folders of the course is the user's own, or root's, and may be written by
-    nobody else. A link is not: what it leads to may be anybody's.
+    Everything in the folders of the course must belong to the user or to root, and nobody else may
+    write to it. A link is refused, because its target may belong to anybody.
     """
     if sys.platform == "win32":
         return True
@@ -35,10 +35,11 @@ def is_private(root: Path) -> bool:
 
 
 def identity_of(folder: Path) -> str:
-    """Return what tells a folder from every other one that has had, or will have, its path.
+    """Return an identity that no other folder with this path has, had or will have.
 
-    A number may be given again when a folder is removed, so its birth is told too, where the system
-    knows it. Where it does not, the number of the device is: it may change when a disk is mounted.
+    An inode number may be used again after a folder is removed, so the identity has the birth time
+    as well. If the system does not know that, it has the number of the device, which may change
+    when a disk is mounted.
     """
     found = folder.stat()
     if birth := _birth_of(folder, found):
@@ -47,13 +48,13 @@ def identity_of(folder: Path) -> str:
 
 
 def _birth_of(folder: Path, found: os.stat_result) -> str:
-    """Return when a folder was made; empty if that is not known."""
+    """Return the birth time of a folder; empty if it is unknown."""
     if sys.platform == "win32":
         return str(found.st_ctime_ns)
     if sys.platform != "linux":
         return str(getattr(found, "st_birthtime", ""))
     room = ctypes.create_string_buffer(STATX_SIZE)
-    statx = getattr(LIBC, "statx", None)  # which os.stat does not call before Python 3.15
+    statx = getattr(LIBC, "statx", None)  # os.stat does not call it before Python 3.15
     if statx is None or statx(AT_FDCWD, os.fsencode(folder), 0, STATX_BTIME, room):
         return ""
     (told,), (seconds, nanoseconds) = MASK.unpack_from(room), BIRTH.unpack_from(room, BIRTH_AT)
@@ -61,7 +62,7 @@ def _birth_of(folder: Path, found: os.stat_result) -> str:
 
 
 def _keeps_its_names(folder: Path) -> bool:
-    """Return whether nobody else can put another folder in the place of one in this folder."""
+    """Return whether nobody else can replace a folder in this folder."""
     found = folder.stat()
     is_users = found.st_uid in (0, os.geteuid())
     is_private_group = found.st_gid in (found.st_uid, 0)
@@ -72,7 +73,7 @@ def _keeps_its_names(folder: Path) -> bool:
 
 
 def _inside(root: Path) -> Iterator[Path]:
-    """Yield a folder and everything in the parts of a course in it."""
+    """Yield a course's folder and everything in its parts."""
     yield root
     for top in (root / part for part in PARTS):
         if os.path.lexists(top):
@@ -86,7 +87,7 @@ def _raise(error: OSError) -> None:
 
 
 def _is_own(path: Path) -> bool:
-    """Return whether a file or a folder can be written by its owner alone: the user, or root."""
+    """Return whether only the owner, the user or root, can write to a file or folder."""
     found = path.lstat()
     if not (stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)):
         return False
@@ -99,7 +100,7 @@ def _is_own(path: Path) -> bool:
 
 @functools.cache
 def _group_of_the_user() -> int | None:
-    """Return the group that most systems make for each user alone; None if the user has none."""
+    """Return the user's private group, which most systems make; None if the user has none."""
     if sys.platform == "win32" or os.geteuid() == 0:
         return None
     import grp  # noqa: PLC0415  (not on Windows)
@@ -115,5 +116,5 @@ def _group_of_the_user() -> int | None:
 
 
 def _has_access_list(path: Path) -> bool:
-    """Return whether the bits of the group stand for others, too, to whom an access list allows."""
+    """Return whether an access list lets more users write than the bits of the group show."""
     return sys.platform != "linux" or ACCESS_LIST in os.listxattr(path, follow_symlinks=False)

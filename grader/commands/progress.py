@@ -1,4 +1,4 @@
-"""The progress of a run: a bar on a terminal, a line every few seconds elsewhere, a JSON log."""
+"""The progress of a run: a bar on a terminal, else a line every few seconds; and a JSON log."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class ProgressDisplay:
 
     `named` puts a name beside a student's id.
 
-    With a `total` it counts published reports, otherwise graded submissions. The rate leaves out
-    the time to warm up: the clock starts at the first job and is corrected when that is graded.
+    With a `total` it counts published reports, otherwise graded submissions. The rate excludes the
+    time to warm up: the clock starts at the first job and is corrected when that is graded.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class ProgressDisplay:
             self._say(self.line())
 
     def _print(self, line: str) -> None:
-        """Print a line; grading goes on when nobody reads the output (`| head`, a full disk)."""
+        """Print a line; grading goes on if nobody reads the output (`| head`, a full disk)."""
         if self._progress is not None and sys.stdout.isatty():
             self._above(line)
             return

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from grader.grading.grader import Grader, OnProgress
 
 MIN_HINTS = 3
-TO_DO = "TODO"  # stands in a file of a new exercise where its author has to write
-STAND_IN_SHARE = 10  # a stand-in that is handed in earns at most one part in so many
-BLANK_SHARE = 10  # and so does code that computes nothing
+TO_DO = "TODO"  # marks the places in a new exercise's files that its author has to fill in
+STAND_IN_SHARE = 10  # a stand-in that is handed in earns at most 1 / STAND_IN_SHARE of the points
+BLANK_SHARE = 10  # the same for code that computes nothing
 
 
 @dataclass(frozen=True)
 class Price:
-    """What a mistake costs: its failed checks, its price, and the points lost in each form."""
+    """The cost of a mistake: its failed checks, its price, and the points lost in each form."""
 
     fault: str
     checks: int
@@ -55,19 +55,19 @@ NO_PRICE = Price("fault", 0, 0, ())
 
 @dataclass
 class Proof:
-    """What was proven about one exercise, and the problems found."""
+    """The result of proving one exercise, and the problems found."""
 
     exercise: Exercise
     tests: int = 0
     faults: int = 0
     caught: int = 0
-    needed: dict[str, list[str]] = field(default_factory=dict)  # case → faults it alone rejects
+    needed: dict[str, list[str]] = field(default_factory=dict)  # case → mistakes it alone rejects
     prices: list[Price] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
 def left_to_do(exercise: Exercise) -> list[str]:
-    """Return the lines of an exercise's files that its author has to write, as problems."""
+    """Return, as problems, the lines of an exercise's files that its author has to write."""
     return [
         f"reference/{exercise.name}/{path.name}:{number}: "
         + clean(line[line.index(TO_DO) :].strip(' ",.'))
@@ -86,8 +86,8 @@ class Prover:
         grader: Grader,
         seed: int,
         *,
-        note: Callable[[str], object] = lambda says: None,  # says how far the proof is
-        on_wait: Callable[[], None] = lambda: None,  # before each program; may raise
+        note: Callable[[str], object] = lambda says: None,  # reports the progress of the proof
+        on_wait: Callable[[], None] = lambda: None,  # called before each program; may raise
     ) -> None:
         self._note, self._on_wait = note, on_wait
         self.exercise, self.grader, self.seed = exercise, grader, seed
@@ -98,7 +98,7 @@ class Prover:
         self.proof = Proof(exercise, tests=len(self.items))
 
     def prove(self) -> Proof:
-        """Run every step, in the order that makes a failure easiest to understand."""
+        """Run every step, in the order that makes failures easiest to understand."""
         self.proof.problems += left_to_do(self.exercise)
         self._texts()
         self._cases()
@@ -164,7 +164,9 @@ class Prover:
             self._problem(SUITE, f"as students' copies get it: {error.message}")
             return
         for name in sorted(there ^ {case.name for case in cases if not case.hidden}):
-            says = f"{name} is cut out of students' copies, or stays in, against what it says; "
+            says = (
+                f"{name} is cut out of students' copies without hidden=True, or stays in with it; "
+            )
             self._problem(SUITE, says + "write hidden=True itself where the case is made")
         for item in filter(_is_check, self.items):
             check: Check = item.function.check  # type: ignore[attr-defined]
@@ -178,7 +180,7 @@ class Prover:
         from grader.commands.watched_calls import watch_calls  # noqa: PLC0415
 
         reasons = load_reasons(self.exercise)
-        with contextlib.suppress(CourseError):  # which `_cases` has named
+        with contextlib.suppress(CourseError):  # `_cases` has reported it
             table = watch_calls(self.grader.suite.course, self.exercise, self.seed)
             for file, problem in table.problems(reasons):
                 self._problem(file, problem)
@@ -213,7 +215,7 @@ class Prover:
                 self._problem("test_hidden.py", says)
 
     def _stand_in(self) -> None:
-        """Check that a stand-in, which runs beside students' code, is no solution."""
+        """Check that a stand-in, which runs beside students' code, is worthless as a solution."""
         text = self.exercise.stand_in
         if text is None:
             return
@@ -227,12 +229,12 @@ class Prover:
             self._problem("stand_in.py", says)
 
     def _blanks(self) -> None:
-        """Check that code which computes nothing earns nothing to speak of.
+        """Check that code which computes nothing earns almost nothing.
 
-        All that do not compute at all fail the same checks, so the first of them is graded for all.
-        One that gets one of several functions right, such as a softmax of the input, is a part of
-        a solution. And if everything that is wrong with one is known mistakes, such as a chain of
-        layers for a feed-forward network without its ReLU, their prices decide what it may earn.
+        All blanks that compute nothing fail the same checks, so only the first of them is graded.
+        A blank with one of several functions right, such as a softmax of the input, is part of a
+        solution. If a blank is wrong only by known mistakes, such as a feed-forward network
+        without its ReLU, their prices decide what it may earn.
         """
         if not any(map(_is_check, self.items)) or self.exercise.training:
             return
@@ -261,7 +263,7 @@ class Prover:
                 self._problem("mistakes.toml", f"{fault.name}: {problem}")
 
     def _fault(self, fault: Mistake) -> str:
-        """Grade the solution with a mistake; return what is wrong with its own keys."""
+        """Grade the solution with a mistake; return the problem with its own keys, or nothing."""
         main, *forms = fault.programs()
         report = self.grade(edited(self.solution, main) or self.solution)
         if report.points == report.max_points:
@@ -280,8 +282,8 @@ class Prover:
         )
 
     def _misnamed(self, fault: Mistake, form: Sequence[Edit], diagnosis: Diagnosis | None) -> str:
-        """Return what the diagnosis names instead of this mistake alone, or nothing."""
-        if diagnosis is None:  # its message says what it is
+        """Return how the diagnosis fails to name exactly this mistake, or nothing."""
+        if diagnosis is None:  # the message of the failure says what is wrong
             return ""
         named = _named(diagnosis)
         if named - {fault.like} == {fault.name}:
@@ -303,12 +305,12 @@ class Prover:
             self.proof.needed[wrong[0]].append(fault.name)
 
     def _mispriced(self, fault: Mistake) -> str:
-        """Return what is wrong with the price of a mistake, or nothing."""
+        """Return the problem with the price of a mistake, or nothing."""
         most, price = self.exercise.points, price_of(fault, self.exercise.points)
         return f"it costs {price} points, and the exercise is worth {most}" if price > most else ""
 
     def _forms(self, fault: Mistake, forms: Sequence[tuple[Edit, ...]], main: Report) -> str:
-        """Grade the other forms of a mistake; return what is wrong with the first that is wrong."""
+        """Grade the other forms of a mistake; return the problem of the first that has one."""
         reports = [main]
         for form in forms:
             text = edited(self.solution, form) or self.solution
@@ -357,7 +359,7 @@ class Prover:
         return f"it is the same as {known}; take it out" if known else ""
 
     def _tests(self) -> None:
-        """Check that each hidden test has a sentence, and needs tests that are there."""
+        """Check that each hidden test has a sentence, and needs only tests that exist."""
         # Imports torch, which the other commands of this file's users do without.
         from grader.grading.suite_globals import tensors_at_module_level  # noqa: PLC0415
 
@@ -409,7 +411,7 @@ def _is_check(item: Any) -> bool:
 
 
 def wrong_tests(report: Report) -> list[Outcome]:
-    """Return the tests of a report that do not pass as they should."""
+    """Return the tests of a report that should pass and do not."""
     return [
         test
         for exercise in report.exercises
@@ -419,7 +421,7 @@ def wrong_tests(report: Report) -> list[Outcome]:
 
 
 def _named(diagnosis: Diagnosis) -> set[str]:
-    """Return the names of every explanation of a diagnosis."""
+    """Return the names in each explanation of a diagnosis."""
     found = [diagnosis.faults, *(other.faults for other in diagnosis.tie)]
     return {" with ".join(faults) for faults in found if faults}
 

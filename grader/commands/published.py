@@ -1,4 +1,4 @@
-"""What the commands share that hand on published marks: which they are, and where they may go."""
+"""Shared by the commands that pass on published marks: the marks, and where they may be written."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ MAX_LISTED = 20  # students, in a line
 def published_standings(
     standings: Standings, waiting: list[str] | None = None
 ) -> Iterator[Standing]:
-    """Yield every student's standing; raise `RequestError` if one is not as published.
+    """Yield every student's standing; raise `RequestError` if one differs from its published mark.
 
-    Students whose stored data is damaged are left out and named for review. If damaged data no
-    longer says whose it was, so is every student whose mark is not as published. Students without
-    a published mark are added to `waiting`, if it is given.
+    Students with damaged data are left out and named for review. If damaged data does not say
+    whose it was, the same holds for every student whose mark differs from the published one.
+    Students without a published mark are added to `waiting`, if it is given.
     """
     ledger = standings.ledger
     students, stale = ledger.students(), []
@@ -68,7 +68,7 @@ def differs(old: PublishedMark, new: PublishedMark) -> bool:
 def spared_each(
     standings: Standings, published: list[Standing], make: Callable[[Standings, Standing], T]
 ) -> Iterator[tuple[str, T]]:
-    """Yield each student with what `make` makes of the standing; name those over whom it fails."""
+    """Yield each student with the result of `make`; name the students for whom it fails."""
     for standing in published:
         student, made = standing.report.submission, []
         with standings.ledger.review.errors_of(student):
@@ -134,7 +134,7 @@ def read_gradebook(path: Path) -> bytes:
 
 @dataclass(frozen=True)
 class Choice:
-    """The request for a gradebook: which columns, in which scale, and for whom."""
+    """The choices for a gradebook: its columns, its scale, and its students."""
 
     column: str | None = None
     scale: bool = False
@@ -143,7 +143,7 @@ class Choice:
 
 
 def write_filled(filled: Filled, output: Path, gradebook: Path, folder: Path) -> Iterator[str]:
-    """Write a gradebook that was filled in, beside its original; yield what there is to say."""
+    """Write a filled gradebook beside its original; yield lines on the result."""
     refuse_overwriting(output, gradebook, folder=folder)
     with writing(output) as file:
         file.buffer.write(filled.data)
@@ -161,10 +161,10 @@ def write_filled(filled: Filled, output: Path, gradebook: Path, folder: Path) ->
 
 
 def refuse_overwriting(output: Path, *sources: Path, folder: Path, force: bool = True) -> None:
-    """Raise `RequestError` if a file must not be written, because something would be lost.
+    """Raise `RequestError` if writing a file would destroy data.
 
-    That is one of the files that are read, the ledger of the class in `folder`, and without
-    `force` any file that exists.
+    Such files are the command's inputs, the ledger of the class in `folder`, and, without `force`,
+    any existing file.
     """
     if any(_is_same(output, source) for source in sources):
         message = f"{output} is in use by this command, so it is not overwritten"

@@ -63,15 +63,15 @@ def regrade(
     grader regrade --in results/             who changes, and by how much
     grader regrade --in results/ --publish   and write the reports
 
-    Only exercises that have changed are run again. Adjustments stay. Nothing is
-    published before you have seen what changes.
+    Only changed exercises are graded again. Adjustments stay. Nothing is published before you have
+    seen the changes.
     """
     with graded_class(course, folder, seed) as graded, contextlib.ExitStack() as stack:
         standings = replace(graded, free_days=free_days_used(graded.ledger, folder))
         students = [known_student(standings, name) for name in again]
         engine = engine_for(standings.course, isolation, jobs, cluster)
         stack.callback(engine.close)
-        stack.callback(standings.ledger.rollback_trial)  # unless it is published
+        stack.callback(standings.ledger.rollback_trial)  # undone unless it is published
         for student in students:
             standings.ledger.begin_trial(student)
         display = ProgressDisplay(None, None, None, named=standings.ledger.named)
@@ -90,7 +90,7 @@ def regrade(
 
 
 def _refuse_uneven(standings: Standings) -> None:
-    """Raise `CourseError` if the points do not add up: marks would be out of a wrong maximum."""
+    """Raise `CourseError` if the points do not add up, because marks would have a wrong maximum."""
     course = standings.course
     problems = [course.uneven_points] if course.uneven_points else []
     for standing in itertools.islice(standings.graded(), 1):

@@ -50,7 +50,7 @@ PLATFORMS: Mapping[str, Callable[[str, Sequence[str]], str | None]] = {
 }
 MAIL = "mail"
 DEFAULTS = {MAIL: "mails.mbox"}
-NO_NAME = "without a file in the download that the feedback could go back under"
+NO_NAME = "without a file in the download, under whose name the feedback could go back"
 
 
 @click.command(name="return")
@@ -81,9 +81,9 @@ NO_NAME = "without a file in the download that the feedback could go back under"
 @click.option(
     "--skip-unmatched",
     is_flag=True,
-    help="Write the grades of the others, if students are in no row of the worksheet.",
+    help="Fill in the worksheet even if some students are not in it.",
 )
-@click.option("--from", "sender", metavar="ADDRESS", help="mail: who the mails come from.")
+@click.option("--from", "sender", metavar="ADDRESS", help="mail: the sender's address.")
 @click.option("--force", is_flag=True, help="Replace files that exist already.")
 @COURSE
 def return_(
@@ -100,7 +100,7 @@ def return_(
     force: bool,
     course: Course,
 ) -> int:
-    """Give students their feedback: what they may see now of their published reports.
+    """Give students their feedback: the parts of their published reports that they may see now.
 
     \b
     grader return moodle --out feedback.zip    for "Upload multiple feedback files in a zip"
@@ -124,7 +124,7 @@ def return_(
 def _lines(
     batch: FeedbackBatch, way: str, target: Path, filling: Worksheet | None, sender: Address | None
 ) -> Iterator[str]:
-    """Write everything; yield what there is to say about it, and who is left out."""
+    """Write all feedback; yield lines on the result and on students who are left out."""
     if sender is not None:
         yield from _mail(batch, target, sender)
     else:
@@ -134,7 +134,7 @@ def _lines(
 
 @dataclass(frozen=True)
 class Worksheet:
-    """The request to fill in a worksheet of Moodle; `comments` names its column, if need be."""
+    """The choices for filling in a Moodle worksheet; `comments` names its column, if necessary."""
 
     source: Path
     output: Path | None
@@ -145,7 +145,7 @@ class Worksheet:
 def _refuse_idle_options(
     way: str, filling: Worksheet | None, sender: str | None, has_more: bool
 ) -> None:
-    """Raise `RequestError` for options that do not belong to this way of returning feedback."""
+    """Raise `RequestError` for options that this way of returning feedback does not have."""
     if filling and way != "moodle":
         raise RequestError("--worksheet is Moodle's", "grader export canvas GRADEBOOK.csv")
     if has_more and not filling:
@@ -155,14 +155,14 @@ def _refuse_idle_options(
         raise RequestError("--from is for mails", "grader return mail --from ADDRESS")
     if sender is None and way == MAIL:
         raise RequestError(
-            "who do the mails come from?",
+            "who sends the mails?",
             "grader return mail --from 'Course team <team@school.example>'",
         )
 
 
 @dataclass
 class FeedbackBatch:
-    """Everything that goes back at one time, and who is left out, by the reason."""
+    """The feedback that goes back together, and the students who are left out, by reason."""
 
     standings: Standings
     published: list[Standing]
@@ -223,7 +223,7 @@ def _pack(batch: FeedbackBatch, way: str, target: Path, filling: Worksheet | Non
         outputs.append(written)
     named = _named(batch, way)
     batch.check(*outputs)
-    if filling:  # first, because it can be refused
+    if filling:  # first, because it may be refused
         yield from _fill(batch, filling, written)
     count = 0
     with writing(target) as file, progress_bar(len(named)) as step:
@@ -243,7 +243,7 @@ def _pack(batch: FeedbackBatch, way: str, target: Path, filling: Worksheet | Non
 
 
 def _named(batch: FeedbackBatch, way: str) -> list[tuple[str, Standing]]:
-    """Return the standings under the names of their pages, in the order of these names.
+    """Return the standings by the names of their pages, in the order of these names.
 
     Raise `RequestError` if the class did not come from this platform.
     """
@@ -274,7 +274,7 @@ def _refuse_origin(batch: FeedbackBatch, way: str, layouts: list[str]) -> None:
             "grader return mail   or hand out the pages in reports/",
         )
     raise RequestError(
-        f"the ledger does not say under which names the class lay in {platform}'s download",
+        f"the ledger does not hold the file names of {platform}'s download",
         f"grader batch SUBMISSIONS --out {batch.folder}   stores them, and grades nothing twice",
     )
 
@@ -335,7 +335,7 @@ def _page_name(standing: Standing) -> str:
 
 
 def _has_address(batch: FeedbackBatch, standing: Standing) -> bool:
-    """Return whether a student can be written to; leave out who cannot."""
+    """Return whether a student has a usable address; leave the student out if not."""
     student, email = standing.report.submission, standing.report.person.email
     if not is_address(email):
         why = "with an e-mail address that cannot be used" if email else "without an e-mail address"
@@ -346,7 +346,7 @@ def _has_address(batch: FeedbackBatch, standing: Standing) -> bool:
 def _mails(
     batch: FeedbackBatch, addressed: list[Standing], sender: Address, step: Callable[[str], None]
 ) -> Iterator[tuple[Mail, bytes]]:
-    """Yield each mail, and how it stands in the mbox."""
+    """Yield each mail, and its text in the mbox."""
     for standing in addressed:
         step(standing.report.submission)
         made = []

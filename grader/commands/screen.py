@@ -1,4 +1,4 @@
-"""The screen of `grader check --watch`: a student's session, and how it is drawn.
+"""The screen of `grader check --watch`: a student's session, and its drawing.
 
 Knows nothing of terminals, key presses and saved files; `watch` does.
 """
@@ -44,10 +44,10 @@ class Session:
     on_exercise: OnProgress = lambda name, note="": None
 
     def refresh(self, *, everything: bool = False) -> tuple[str, ...]:
-        """Grade what changed and what builds on it; return the names of those exercises."""
+        """Grade changed exercises and those that build on them; return their names."""
         try:
             found = self.request.read_again()
-        except RequestError as error:  # most likely a file that is just being replaced
+        except RequestError as error:  # most likely a file that an editor is replacing
             self.problem = error.message
             return ()
         needs = {name: {name} | self.request.course.needed(name) for name in self.request.names}
@@ -71,7 +71,7 @@ class Session:
 
     @property
     def passed(self) -> bool:
-        """Whether every exercise passes as it is now."""
+        """Whether every exercise passes in its current state."""
         graded = [self.results.get(name) for name in self.request.names]
         return not self.stale and all(result and result.passed for result in graded)
 
@@ -86,13 +86,13 @@ class Session:
         self.just_passed = fresh[0] if fresh and not first else ""
 
     def _select(self, wanted: Sequence[str]) -> None:
-        """Show the first of `wanted` left to fix, else what was shown, else the first left."""
+        """Show the first of `wanted` left to fix, else the shown one, else the first left."""
         self.view, self.hint = "verdict", ""
         left = self._left
         self.current = next((n for n in (*wanted, self.current, *left) if n in left), "")
 
     def press(self, key: str) -> None:
-        """Do what a key stands for; the caller handles `quit`."""
+        """Carry out the command of a key; the caller handles `quit`."""
         if key == "n":
             self._next()
         elif key == "h" and self.current:

@@ -1,7 +1,7 @@
-"""`grader standby`: a process that checks whatever a notebook orders. Notebooks start it.
+"""`grader standby`: a process that makes the checks for a notebook. Notebooks start it.
 
-Python, torch and the processes for student code take two seconds to start, the check of an exercise
-some tenths of one. So a notebook starts them once, while its first cells are written.
+Python, torch and the processes for student code take two seconds to start; a check takes some
+tenths of a second. So a notebook starts them once, while the student writes the first cells.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from grader.printing import behind_filter
 from grader.reports import render
 from grader.sandbox.host.source import WorkerSource
 
-IDLE_SECONDS = 600.0  # it holds some hundred megabytes while it waits
+IDLE_SECONDS = 600.0  # seconds; it holds hundreds of megabytes while it waits
 
 
 @click.command(hidden=True)
 def standby() -> int:
-    """Start what a check needs, then check what is ordered, again and again.
+    """Start the processes for checks, then check on every order.
 
-    An order is a line of JSON on standard input, and its answer one on standard output. Ends
-    without a word if no order comes within ten minutes, or if the notebook ends that would give it;
-    with an error if something ordered cannot be checked.
+    An order is a line of JSON on standard input, its answer a line on standard output. Ends
+    silently if no order comes within ten minutes, or if the notebook ends; ends with an error if a
+    check is not possible.
     """
-    drop_key()  # nothing that is loaded later may find it
+    drop_key()  # removed, so that no later import finds it
     with work.starting("process", again=True) as source:
         source.start()
         import grader.grading.grader  # noqa: F401, PLC0415, while other processes import torch, too
 
         for line in _lines():
-            # What a suite prints is no answer.
+            # So that no output of a suite is taken for an answer.
             with contextlib.redirect_stdout(sys.stderr):
                 answer = _answer(msgspec.json.decode(line, type=CheckOrder), source)
             click.echo(END_OF_ERRORS, nl=False, file=behind_filter(sys.stderr))
@@ -72,7 +72,7 @@ def _lines() -> Iterator[str]:
             lines.put(line)
         lines.put("")
 
-    # Not every system can end a read of the main thread.
+    # In a thread, because not every system can interrupt a read in the main thread.
     threading.Thread(target=read, daemon=True).start()
     with contextlib.suppress(queue.Empty):
         yield from iter(lambda: lines.get(timeout=IDLE_SECONDS), "")

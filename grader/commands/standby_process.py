@@ -1,4 +1,4 @@
-"""A notebook's end of `grader standby`: the process for the next check, and what to order of it."""
+"""A notebook's end of `grader standby`: keeps the process for the next check, and orders checks."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ import msgspec
 from grader.commands import STANDBY
 from grader.commands.options import PROGRESS_VARIABLE
 
-END_OF_ERRORS = "\x04\n"  # the line behind the last one of a check that has an answer
+END_OF_ERRORS = "\x04\n"  # the line that follows the answer of a check
 MAX_LINE = 4096  # characters of one line of errors; a longer one is read as several
 ReadErrors = Callable[[Iterable[str], str], str]
 
 
 class CheckOrder(msgspec.Struct, frozen=True):
-    """What to check: an exercise of the course in `root`, in the notebook that is in `folder`."""
+    """An order: check an exercise of the course in `root`, in the notebook in `folder`."""
 
     root: str
     folder: str
     exercise: str
-    page: str  # the file for the report as HTML; as text it is in the answer
+    page: str  # the file for the HTML report; the answer has the report as text
     seed: int | None = None
 
 
 class CheckAnswer(msgspec.Struct, frozen=True):
-    """What a check has come to: the exit code that it would have as a command, and the report."""
+    """The result of a check: the exit code that the command would have, and the report."""
 
     code: int
     text: str
 
 
 class Standby:
-    """A notebook's end: keeps a process ready, which makes one check after the other."""
+    """A notebook's end: keeps a process ready that makes one check after the other."""
 
     def __init__(self) -> None:
         self._ready: _Waiting | None = None
 
     def prepare(self) -> None:
-        """Start the process, unless one waits that is as it would be.
+        """Start the process, unless a current one is waiting.
 
-        If none can start, the check itself will say so.
+        If no process can start, the check itself reports it.
         """
         if self._ready is not None and not self._ready.is_current:
             self._end()
@@ -58,10 +58,10 @@ class Standby:
         """Run a check; return its exit code and its output.
 
         `read_errors` gets the lines of the error stream as they come, and the exercise. If the
-        check does not finish, what it returns takes the place of the output.
+        check does not finish, the result of `read_errors` replaces the output.
         """
         code, said = self._carry_out(order, read_errors)
-        if not said:  # the process had just waited too long
+        if not said:  # the process had just ended, because it had waited too long
             code, said = self._carry_out(order, read_errors)
         self.prepare()
         if not said:
@@ -74,7 +74,7 @@ class Standby:
         try:
             return ready.carry_out(order, read_errors)
         except BaseException:
-            self._end()  # or its answer would be taken for the next one's
+            self._end()  # else its answer would be taken for that of the next check
             raise
 
     def _end(self) -> None:
@@ -84,11 +84,11 @@ class Standby:
 
 
 class _Waiting:
-    """A process that is ready to check, and waits for its orders."""
+    """A process that is ready to check and waits for orders."""
 
     def __init__(self) -> None:
         self._environment = dict(os.environ)
-        # What the kernel has changed in its environment, such as its path, is the student's.
+        # The changes that the kernel made to its environment, such as its path, are the student's.
         added = {"PYTHONSAFEPATH": "1", "PYTHONIOENCODING": "utf-8", PROGRESS_VARIABLE: "1"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "grader", STANDBY],
@@ -102,16 +102,16 @@ class _Waiting:
 
     @property
     def is_current(self) -> bool:
-        """Whether it still waits, in an environment as it is now."""
+        """Whether it is still waiting, with the current environment."""
         return self._process.poll() is None and self._environment == dict(os.environ)
 
     def carry_out(self, order: CheckOrder, read_errors: ReadErrors) -> tuple[int, str]:
-        """Return the exit code of the check, and what it says; end with it if it has no answer."""
+        """Return the exit code and output of the check; end the process if it has no answer."""
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        with contextlib.suppress(OSError):  # it may have ended
+        with contextlib.suppress(OSError):  # the process may have ended
             process.stdin.write(f"{msgspec.json.encode(order).decode()}\n")
             process.stdin.flush()
         pieces = iter(functools.partial(process.stderr.readline, MAX_LINE), "")
@@ -123,6 +123,6 @@ class _Waiting:
         return process.wait(), errors
 
     def end(self) -> None:
-        """End it, whatever it is doing."""
+        """End it, even in the middle of a check."""
         self._process.terminate()
         self._process.communicate()

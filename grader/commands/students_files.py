@@ -1,7 +1,7 @@
-"""What students get of a course: stubs, public tests, notebooks, and what the grader knows of it.
+"""A students' copy of a course: stubs, public tests, notebooks, and the grader's data.
 
-`grader build` keeps these files of the whole course in `exercises/`. Whoever takes one list of it
-gets those of the list, with a course page and a notebook of its own.
+`grader build` keeps these files of the whole course in `exercises/`. A copy of one list has the
+files of that list, with a course page and a notebook of its own.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ WITH_NOTEBOOKS = click.option(
 def students_files(course: Course, *, notebooks: bool = False) -> dict[str, bytes]:
     """Return the files of a students' copy of a course, or of the list that was chosen from it.
 
-    By their paths in the copy; with `notebooks`, each exercise as a notebook, too. Raises
-    `RequestError` if the course is not built.
+    The files are by their paths in the copy; with `notebooks`, each exercise is a
+    notebook, too. Raises `RequestError` if the course is not built.
     """
     texts = students_texts(course)
     files = {
@@ -66,7 +66,7 @@ def students_files(course: Course, *, notebooks: bool = False) -> dict[str, byte
         if notebooks or not name.startswith(f"{NOTEBOOKS}/")
     }
     for name in course.names:
-        if load_record(course, name) is not None:  # not without cases; one that is damaged says so
+        if load_record(course, name) is not None:  # None without cases; raises if damaged
             path = path_of(course, name)
             files[records.file_of(name)] = read_file(path, path, records.MAX_BYTES)
     if course.suites == "hidden" and not course.student_folder.is_dir():
@@ -75,7 +75,7 @@ def students_files(course: Course, *, notebooks: bool = False) -> dict[str, byte
 
 
 def students_texts(course: Course) -> dict[str, str]:
-    """Return every text that is made for students from a course, by its path in their folder."""
+    """Return every text generated for students, by its path in their folder."""
     texts = {"README.md": _readme(course), PUBLIC_COURSE: _public_course(course)}
     texts[PATH] = path_picture(stops_of(course))
     for exercise in course.exercises:
@@ -91,7 +91,7 @@ def students_texts(course: Course) -> dict[str, str]:
 
 
 def _sayings(course: Course, exercise: Exercise) -> str | None:
-    """Return what is said of the mistakes of an exercise, a line each; None if it has no cases."""
+    """Return the texts about an exercise's mistakes, a line each; None if it has no cases."""
     if course.suites == "public":
         path = course.student_folder / records.sayings_of(exercise.name)
         return read_text(path) if path.is_file() else None
@@ -103,11 +103,11 @@ def _sayings(course: Course, exercise: Exercise) -> str | None:
 
 
 def _public_course(course: Course) -> str:
-    """Return what a students' copy needs of the course: no solutions, no hidden suites."""
+    """Return the course's data for a students' copy: no solutions, no hidden suites."""
     exercises = []
     for exercise in course.exercises:
         fields = asdict(exercise) | {"stub": make_stub(exercise)}
-        del fields["folder"], fields["reviewed"]  # or it would not be built
+        del fields["folder"], fields["reviewed"]  # such a course could not be built
         exercises.append(fields)
     public = {"title": course.title, "points": course.points, "exercises": exercises}
     if course.mute_imports != MUTED:

@@ -1,6 +1,6 @@
-"""A terminal that a command keeps: the whole screen, keys without Enter, and saved files.
+"""A terminal that a command takes over: the whole screen, keys without Enter, and saved files.
 
-Knows nothing of what is drawn or of what a save leads to; whoever watches files does.
+Knows nothing of the drawings or of the reaction to a save; its callers do.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from watchfiles import watch as changes
 
 from grader.commands.keyboard import Keyboard, read_key, stop_here, terminal_signals
 
-SETTLE_MS = 20  # an editor that saves in several steps is done by then
+SETTLE_MS = 20  # by then, an editor that saves in several steps is done
 SAVED, REDRAW = "saved", "redraw"
 OTHER_SCREEN, OWN_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
-WAIT = 0.2  # seconds that one wait for an event takes at most
+WAIT = 0.2  # the most seconds of one wait for an event
 HOME = "\x1b[H\x1b[2J"
 QUIT = "q"
 
 
 class Interrupted(KeyboardInterrupt):
-    """A file was saved again or the user quits, so nobody waits for the present results now."""
+    """A file was saved again or the user quits, so nobody waits for the current results."""
 
 
 class Events(queue.SimpleQueue[str]):
-    """Saves and keys for the loop; `urgent` after one that need not wait for results."""
+    """Saves and keys for the loop; `urgent` is set by one that must not wait for results."""
 
     def __init__(self) -> None:
         self.urgent = self._over = False
 
     def quit(self) -> None:
-        """End the loop, before any event that is left."""
+        """End the loop before any remaining event."""
         self._over = self.urgent = True
         self.put(QUIT)
 
@@ -53,10 +53,10 @@ class Events(queue.SimpleQueue[str]):
         while event != QUIT and not self._over:
             yield event
             event = self._next()
-            self.urgent = False  # what is handled now interrupts nothing
+            self.urgent = False  # the event that is handled now interrupts nothing
 
     def _next(self) -> str:
-        """Return the next event; Windows notices Ctrl-C only between two waits."""
+        """Return the next event; short waits, because Windows notices Ctrl-C only between them."""
         while True:
             with contextlib.suppress(queue.Empty):
                 return self.get(timeout=WAIT)
@@ -111,7 +111,7 @@ def listening(
 ) -> Iterator[None]:
     """Turn saved files with these endings and `known` keys into events in the block.
 
-    With `manual`, lines of standard input take the place of saves.
+    With `manual`, lines of standard input replace saves.
     """
     over = threading.Event()
     targets = [
@@ -128,7 +128,7 @@ def listening(
         yield
     finally:
         over.set()
-        if not manual:  # that thread waits for a line and ends with the process
+        if not manual:  # the thread waits for a line, and ends only with the process
             for listener in listeners:
                 listener.join()
 
@@ -136,7 +136,7 @@ def listening(
 def _saves(
     folders: Sequence[Path], endings: tuple[str, ...], events: Events, over: threading.Event
 ) -> None:
-    """Report saves; begin anew when a folder is replaced by another of the same name."""
+    """Report saves; start again when a folder is replaced by another one of the same name."""
     try:
         while not over.is_set():
             is_listening = False
@@ -151,7 +151,7 @@ def _saves(
                 raise_interrupt=False,
                 recursive=False,
             ):
-                # The first time, for what was saved before we listened.
+                # The first time, for files that were saved before we listened.
                 if seen or not is_listening:
                     events.put(SAVED)
                 events.urgent = events.urgent or bool(seen)

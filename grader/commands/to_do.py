@@ -1,6 +1,6 @@
-"""The screen of `grader validate --watch`: what is left to do in the exercises, after every save.
+"""The screen of `grader validate --watch`: the exercises' open tasks, after every save.
 
-Knows nothing of proofs: `validate` hands in what finds the problems of an exercise.
+Knows nothing of proofs: `validate` passes a function that finds an exercise's problems.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from grader.errors import GraderError
 from grader.reports.text import WIDTH
 
 KEYS = {"r": "run again", QUIT: "quit"}
-ENDINGS = (".py", ".toml", ".md")  # of the files that an author writes
+ENDINGS = (".py", ".toml", ".md")  # the suffixes of files that an author writes
 FindProblems = Callable[[str, Callable[[], None]], list[str]]
 
 
 @dataclass
 class ToDoList:
-    """What is left to do in each exercise, and the files that say so.
+    """The open tasks of each exercise, and the files that decide them.
 
     `find_problems` gets an exercise's name and a function that it calls while it waits, which may
     raise.
@@ -48,7 +48,7 @@ class ToDoList:
     _files: dict[str, dict[Path, bytes]] = field(default_factory=dict)
 
     def refresh(self, on_exercise: Callable[[str], None], on_wait: Callable[[], None]) -> None:
-        """Find the problems of every exercise whose files are not as they were.
+        """Find the problems of every exercise whose files have changed.
 
         If `on_exercise` or `on_wait` raises, the exercise counts as changed the next time.
         """
@@ -61,12 +61,12 @@ class ToDoList:
                 self._files[name] = files
 
     def forget(self) -> None:
-        """Have every exercise count as changed."""
+        """Make every exercise count as changed."""
         self._files.clear()
 
     @property
     def is_done(self) -> bool:
-        """Whether every exercise is proven as it is now, and nothing is left to do."""
+        """Whether every exercise is proven in its current state, and nothing is left to do."""
         return len(self._files) == len(self.names) and not any(self.problems.values())
 
     @property
@@ -80,22 +80,22 @@ class ToDoList:
             return self.find_problems(name, on_wait)
         except GraderError as error:
             return [error.message]
-        except Exception as error:  # an author also saves files that are half written
+        except Exception as error:  # an author may save a file that is half written
             return [f"{name}: {type(error).__name__}: {error}"]
 
     def _files_of(self, name: str) -> dict[Path, bytes]:
-        """Return the files that decide what is wrong with an exercise."""
+        """Return the files that decide an exercise's problems."""
         folders = [self.course[each].folder for each in (name, *self.course.needed(name))]
         found = {}
         own = (path for folder in folders for path in folder.glob("*.*"))
         for path in (self.course.root / SETTINGS, self.course.reference / MISTAKES_FILE, *own):
-            with contextlib.suppress(OSError):  # an editor's file that is gone by now
+            with contextlib.suppress(OSError):  # an editor's temporary file, removed by now
                 found[path] = path.read_bytes()
         return found
 
 
 def watch_to_do(to_do: ToDoList) -> bool:
-    """Find problems again on every save until the author quits; return whether none is left."""
+    """Find problems on every save until the author quits; return whether none is left."""
     events, keys = Events(), sys.stdin.isatty()
     with whole_screen(events, keys=keys) as show, contextlib.suppress(KeyboardInterrupt):
 
@@ -122,7 +122,7 @@ def _handle(event: str, to_do: ToDoList) -> None:
 
 
 def screen(to_do: ToDoList, height: int) -> str:
-    """Return the whole screen: how many exercises are done, what is left to do, and the keys."""
+    """Return the whole screen: the number of finished exercises, the open tasks, and the keys."""
     foot = ["", "  " + "   ".join(f"{style(key, bold=True)} {word}" for key, word in KEYS.items())]
     body, room = list(_body(to_do)), max(1, height - 2 - len(foot))
     if len(body) > room:

@@ -39,27 +39,27 @@ from grader.course.course import (
 from grader.errors import GraderError, RequestError
 from grader.files import write_whole
 
-MAX_ROWS, MAX_ALL_ROWS, WIDTH = 30, 200, 110  # of the differences that are shown
+MAX_ROWS, MAX_ALL_ROWS, WIDTH = 30, 200, 110  # lines shown of the differences
 CODE_FIELDS = {"drawing": "drawing.py", "example": "example.py"}
-ENCODINGS = ("utf-8", "utf-8-sig")  # in which files are shown
+ENCODINGS = ("utf-8", "utf-8-sig")  # the encoding in which files are shown
 
 
 @click.command()
 @click.argument("folder", type=FOLDER, metavar="DIR")
 @click.option("--yes", is_flag=True, help="Trust it without being asked.")
 def trust(folder: Path, yes: bool) -> int:
-    """Show what a course would run here, and trust it if you say yes.
+    """Show the code that a course would run here, and trust it if you say yes.
 
     \b
     grader trust .          the course of this folder
     grader trust . --yes    without being asked, such as for your own clone
 
-    A course has code: tests, calls by which mistakes are told apart, drawings. That of a
-    course which you did not get from the grader itself runs confined, as students' code
-    does, and teachers' commands refuse it. Trusted, it runs as any program of yours.
+    A course has code: tests, calls that tell mistakes apart, drawings. If you did not get a course
+    from the grader itself, its code runs confined, as students' code does, and teachers' commands
+    refuse it. Once trusted, it runs like any program of yours.
 
-    What is trusted are the files as they are now. If they change, you are asked again; but
-    a teaching repository, with reference/, that only you can change is trusted as a folder.
+    You trust the files as they are now. If they change, you are asked again; but a teaching
+    repository, with reference/, that only you can change is trusted as a folder.
     """
     root = folder.absolute()
     course = find_course(root)
@@ -90,7 +90,7 @@ def trust(folder: Path, yes: bool) -> int:
 
 
 def _review(course: Course, imported: Sequence[Exercise], *, yes: bool) -> int:
-    """Show what was imported into a course of the user's own, and mark it as reviewed."""
+    """Show the exercises imported into the user's own course, and mark them as reviewed."""
     folders = tuple(f"reference/{each.name}/" for each in imported)
     contents = files_of(course).contents
     for name, data in contents.items():
@@ -128,15 +128,13 @@ def _show(files: CourseFiles) -> None:
     for name in added:
         lines = here[name].count("\n") + (not here[name].endswith("\n"))
         click.echo(f"added    {_printable(name)} ({lines} lines)")
-    changed.sort(key=lambda name: not name.endswith(".py"))  # first what is run
+    changed.sort(key=lambda name: not name.endswith(".py"))  # first the files that run
     left = MAX_ALL_ROWS
     for name in changed:
         click.echo(f"changed  {_printable(name)}")
         difference, rows = _difference(installed[name], here[name]), list[str]()
         while difference and len(rows) < min(left, MAX_ROWS):
-            rows += _rows(
-                difference.pop(0)
-            )  # no line is cut: its end may be what is meant to be run
+            rows += _rows(difference.pop(0))  # no line is cut, because its end may hide code
         for row in rows:
             click.echo(f"    {row}")
         if difference:
@@ -147,19 +145,19 @@ def _show(files: CourseFiles) -> None:
 
 
 def _difference(old: str, new: str) -> list[str]:
-    """Return the lines that differ; what only looks like the end of a line ends none in Python."""
+    """Return the lines that differ; only line endings of Python end a line."""
     lines = difflib.unified_diff(old.split("\n"), new.split("\n"), n=1, lineterm="")
     return list(itertools.islice(lines, 2, None))  # without the names of the two files
 
 
 def _rows(line: str) -> list[str]:
-    """Return a line as it is shown, wrapped."""
+    """Return a line as the rows that show it."""
     text = _printable(line)
     return [text[start : start + WIDTH] for start in range(0, max(len(text), 1), WIDTH)]
 
 
 def _printable(text: str) -> str:
-    """Return a text with escapes for what would not be seen, or would change what is seen."""
+    """Return a text with escapes for characters that are invisible or change other ones."""
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape").decode()
         for sign in text.expandtabs(4)
@@ -167,7 +165,7 @@ def _printable(text: str) -> str:
 
 
 def _refuse_encodings(files: CourseFiles) -> None:
-    """Raise `RequestError` if Python would read a file as another text than the one shown here."""
+    """Raise `RequestError` if Python would read a file as a different text than the one shown."""
     for name, data in files.contents.items():
         if name.endswith(".py"):
             try:
@@ -179,7 +177,7 @@ def _refuse_encodings(files: CourseFiles) -> None:
 
 
 def _texts(contents: Mapping[str, bytes]) -> dict[str, str]:
-    """Return what a course executes, as texts by name: also code inside of other files."""
+    """Return the texts that a course executes, by name, including code inside other files."""
     texts: dict[str, str] = {}
     place = f"{COPY}/{PUBLIC_COURSE}"
     for name, data in contents.items():
@@ -190,20 +188,20 @@ def _texts(contents: Mapping[str, bytes]) -> dict[str, str]:
             texts[name] = text.replace("\r\n", "\n").replace("\r", "\n")
     if place not in contents:
         return texts
-    public = decode_public(contents[place], Path(place))  # as it will run, not as it is written
+    public = decode_public(contents[place], Path(place))  # as it will run, not as it is stored
     return texts | _settings(public, place)
 
 
 def _settings(public: PublicCourse, place: str) -> dict[str, str]:
-    """Return what `course.json` says of each exercise, and the code in it."""
-    # Which exercises, and for how many points, runs nothing: a copy of a list has its own.
+    """Return the data of each exercise in `course.json`, and the code in it."""
+    # Without exercises and points, which run nothing: a copy of a list has its own.
     texts = {place: _in_lines({"mute_imports": public.mute_imports})}
     for exercise in public.exercises:
         fields = asdict(exercise)
         for field, file in CODE_FIELDS.items():
             if text := fields.pop(field):
                 texts[f"{place}: {exercise.name}/{file}"] = text
-        del fields["folder"]  # which it cannot say
+        del fields["folder"]  # a key that `course.json` cannot have
         texts[f"{place}: {exercise.name}"] = _in_lines(fields)
     return texts
 

@@ -1,9 +1,9 @@
-"""Which courses' code runs in the grader's own processes, without confinement.
+"""Decides which courses' code runs in the grader's own processes, without confinement.
 
-The installed course; a course that was named by whoever uses the grader; a folder whose course
-equals the installed one, or what a command wrote for this user, or what this user has looked at
-with `grader trust`; and the user's own teaching repository, which changes all day and so is known
-by its place. What is known is kept in a folder of the user's own, never in a copy of a course.
+These are the installed course; a course that the user named; a folder whose course equals the
+installed one, a copy that a command wrote for this user, or a course that this user accepted with
+`grader trust`; and the user's own teaching repository, which changes all day and so is known by
+its place. This knowledge is in the user's own state folder, never in a copy of a course.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from grader.submissions.opening import OwnFolder
 from grader.trees import NotOpened, read_file
 from grader.user_folders import state_folder
 
-MAX_BYTES = 16 * 1024**2  # of one file of a course
+MAX_BYTES = 16 * 1024**2  # bytes of one file of a course
 MAX_TOTAL = 64 * 1024**2
 MAX_RECORD = 16 * 1024  # of what is known of a folder
 COPY = "exercises"  # the folder of a course for students
@@ -49,14 +49,14 @@ S = TypeVar("S", bound=Struct)
 
 @dataclass(frozen=True)
 class CourseFiles:
-    """The files of a course that are executed, or decoded, by their paths in it."""
+    """The files of a course that are executed or decoded, by their paths in it."""
 
     contents: Mapping[str, bytes]
-    left_out: tuple[str, ...] = ()  # links and others that are no regular files of the course
+    left_out: tuple[str, ...] = ()  # links, and paths that are not regular files of the course
 
     @property
     def hash(self) -> str:
-        """A hash over all of them; git may have rewritten the ends of lines."""
+        """A hash of all files, in which line endings do not count: git may rewrite them."""
         digest = hashlib.sha256()
         for name, data in sorted(self.contents.items()):
             text = data if name.endswith(BINARY) else data.replace(b"\r\n", b"\n")
@@ -84,7 +84,7 @@ def files_of(course: Course) -> CourseFiles:
 
 
 def _places(course: Course) -> Iterator[tuple[str, Path, Path]]:
-    """Yield the path of each file in the course, where it is, and the folder it must be in."""
+    """Yield each file: its path in the course, its place, and the folder that must contain it."""
     if course.suites == "public":
         within = course.student_folder.resolve()
         names = [PUBLIC_COURSE, *map(records.file_of, course.names)]
@@ -108,7 +108,7 @@ def _places(course: Course) -> Iterator[tuple[str, Path, Path]]:
 
 
 def files_among(files: Mapping[str, bytes]) -> CourseFiles:
-    """Return those files of a students' copy that are executed or decoded."""
+    """Return the files of a students' copy that are executed or decoded."""
     folders = (TESTS, RECORDS)
     return CourseFiles(
         {
@@ -120,7 +120,7 @@ def files_among(files: Mapping[str, bytes]) -> CourseFiles:
 
 
 def recognised(course: Course) -> Course:
-    """Return a course as trusted if it is known here, and else without what a terminal obeys."""
+    """Return a course as trusted if it is known here, else without terminal controls."""
     if course.trusted:
         return course
     if (known := _known(course)) is not None:
@@ -134,12 +134,12 @@ def recognised(course: Course) -> Course:
 
 
 def course_here() -> Course:
-    """Return the course around the current folder, which is trusted only if it is known here."""
+    """Return the course around the current folder, trusted only if it is known here."""
     return recognised(find_course(Path.cwd()))
 
 
 def refuse_untrusted(course: Course) -> Course:
-    """Return a course that is trusted; raise `RequestError` for any other."""
+    """Return a trusted course; raise `RequestError` for any other."""
     if (course := recognised(course)).trusted:
         return course
     problem = f"{course.root} has a course that is new here, and this command would run its code"
@@ -147,7 +147,7 @@ def refuse_untrusted(course: Course) -> Course:
 
 
 def _without_controls(settings: S) -> S:
-    """Return settings without controls in the texts that commands print."""
+    """Return settings without terminal controls in the texts that commands print."""
     changed: dict[str, object] = {}
     for name in settings.__struct_fields__:
         value = getattr(settings, name)
@@ -167,8 +167,8 @@ def _plain_text(value: object) -> object:
 def _known(course: Course) -> Course | None:
     """Return a course if it is known here, else None.
 
-    Of a students' copy that is known by its contents, these bytes are all that counts from now on:
-    its files may be others a moment later.
+    If a students' copy is known by its contents, only these bytes count from now on, because its
+    files may change a moment later.
     """
     root = course.root.resolve()
     if root in _installed_roots() or _is_known_folder(root):
@@ -182,20 +182,20 @@ def _known(course: Course) -> Course | None:
         if _is_recorded(CONTENTS, files.hash):
             return course
         if course.suites == "public" and _equals_installed(course, files):
-            _record(CONTENTS, files.hash, "the installed course")  # to know it sooner
+            _record(CONTENTS, files.hash, "the installed course")  # spares the next comparison
             return course
     return None
 
 
 def _as_read(course: Course, files: CourseFiles) -> Course:
-    """Return a students' copy as the bytes of its files say, which it keeps."""
+    """Return a students' copy made of the bytes of its files, which it keeps."""
     data = files.contents.get(f"{COPY}/{PUBLIC_COURSE}", b"")
     read = replace(load_public(course.root, data), contents=files.contents)
     return read if read.chosen == course.chosen else read.choose(course.chosen)
 
 
 def _is_known_folder(root: Path) -> bool:
-    """Return whether a folder is the one that is known by its place, and still the user's alone."""
+    """Return whether a folder is known by its place, still the same, and the user's alone."""
     with contextlib.suppress(RequestError, OSError, NotOpened):
         path = _record_of(FOLDERS, str(root))
         if _is_recorded(FOLDERS, str(root)):
@@ -210,7 +210,7 @@ def _of_folder(root: Path) -> str:
 
 @functools.cache
 def _installed_roots() -> tuple[Path, ...]:
-    """Return the folder of the installed course, and of the checkout that this grader runs in."""
+    """Return the folders of the installed course and of the checkout that this grader runs in."""
     with contextlib.suppress(GraderError):
         root = packaged_course().root
         return (root, root.resolve())
@@ -218,12 +218,12 @@ def _installed_roots() -> tuple[Path, ...]:
 
 
 def _equals_installed(course: Course, files: CourseFiles) -> bool:
-    """Return whether a students' copy holds nothing but exercises of the installed course."""
+    """Return whether a students' copy holds only exercises of the installed course."""
     try:
         installed = packaged_course()
     except GraderError:
         return False
-    if len(course.names) != len({*course.names}):  # the first of a name runs
+    if len(course.names) != len({*course.names}):  # the first file of a name runs
         return False
     if not {*course.names} <= {*installed.names} or course.mute_imports != installed.mute_imports:
         return False
@@ -243,7 +243,7 @@ def _plain(contents: Mapping[str, bytes], names: list[str]) -> list[bytes]:
 
 
 def trust_contents(files: CourseFiles, whose: str) -> None:
-    """Know a course by its contents from now on; does nothing where nothing can be kept."""
+    """Know a course by its contents from now on; do nothing if nothing can be stored."""
     with contextlib.suppress(OSError):
         _record(CONTENTS, files.hash, whose)
 
@@ -251,13 +251,13 @@ def trust_contents(files: CourseFiles, whose: str) -> None:
 def trust_folder(root: Path) -> bool:
     """Know a teaching repository by its place from now on; return whether that is possible.
 
-    It is, if nobody but its user can put anything there.
+    It is possible if only the user can put anything there.
     """
     root = root.resolve()
     if not is_private(root):
         return False
     with contextlib.suppress(RequestError, OSError):
-        # In the place of what was known of another folder that had this path.
+        # Replaces the data about an earlier folder with this path.
         said = _of_folder(root).encode("utf-8", "surrogateescape")
         write_whole(_record_of(FOLDERS, str(root)), said)
         return True
@@ -265,7 +265,7 @@ def trust_folder(root: Path) -> bool:
 
 
 def first_note_on(course: Course) -> str:
-    """Return what to say of a course whose code runs confined; nothing if it was said before."""
+    """Return the note on a course whose code runs confined; nothing if it was shown before."""
     root = str(course.root.resolve())
     if _is_recorded(TOLD, root):
         return ""
@@ -276,7 +276,7 @@ def first_note_on(course: Course) -> str:
 
 
 def remember_note_on(course: Course) -> None:
-    """Know that the user has read what there is to say of a course."""
+    """Remember that the user has read the note on a course."""
     with contextlib.suppress(OSError):
         root = str(course.root.resolve())
         _record(TOLD, root, root)
@@ -309,9 +309,9 @@ def _record_of(kind: str, what: str) -> Path:
 
 
 def memory_folder(course: Course) -> Path:
-    """Return the folder for what is remembered of a student's work with a course.
+    """Return the folder that remembers a student's work with a course.
 
-    A copy that is not trusted is not written to.
+    It is not in the copy if that is not trusted.
     """
     if course.trusted:
         return course.root

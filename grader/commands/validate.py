@@ -1,7 +1,7 @@
 """`grader validate`: prove that the course's content is right.
 
-The reference earns all points and the stub none; the tests that a fault names reject it, and the
-diagnosis names it and no other. A problem is a sentence that names the file to fix.
+The reference earns all points and the stub none; the tests reject each mistake, and the diagnosis
+names it and no other. A problem is a sentence that names the file to fix.
 """
 
 from __future__ import annotations
@@ -50,9 +50,13 @@ if TYPE_CHECKING:
     help="Draw the random inputs from seed N; N + 1 is tried too.",
 )
 @click.option("--prices", is_flag=True, help="Print what each mistake costs, too.")
-@click.option("--branches", is_flag=True, help="Print how many cases ask what in which branch.")
-@click.option("--watch", is_flag=True, help="Keep running, and prove again whatever is saved.")
-@click.option("--again", is_flag=True, help="Prove what was proven with the same files, too.")
+@click.option(
+    "--branches", is_flag=True, help="Print how many cases ask for each promise in each branch."
+)
+@click.option("--watch", is_flag=True, help="Keep running, and prove again on every save.")
+@click.option(
+    "--again", is_flag=True, help="Repeat proofs that succeeded with the same files, too."
+)
 @OWN_COURSE
 def validate(
     names: tuple[str, ...],
@@ -67,16 +71,16 @@ def validate(
 
     References score all points, stubs none; every mistake in every form is rejected
     by its hidden suite and can be distinguished from the others; edits match once;
-    what cases ask in one branch of an option they ask in the others;
+    cases ask the same promises in all branches of an option;
     hints, points, prices and generated files are in order; runs repeat bit for bit.
 
-    A proof without a problem is not repeated on this machine as long as the files of
-    the exercise, what its proof runs of the grader, and the versions of torch, pytest
-    and Python are the same.
+    A proof without a problem is not repeated on this machine as long as the files of the exercise,
+    the modules of the grader that the proof runs, and the versions of torch, pytest and Python are
+    the same.
 
-    What `grader import` has written runs confined until `grader trust` has shown it to you.
+    Exercises from `grader import` run confined until `grader trust` has shown them to you.
 
-    --watch proves the exercises, one by one; the course as a whole is proven without it.
+    --watch proves the exercises one by one, but not the course as a whole.
     """
     chosen = [course[name].name for name in names] or list(course.names)
     if watch and (prices or branches or not sys.stdin.isatty()):
@@ -108,7 +112,7 @@ def validate_course(
 ) -> list[Proof]:
     """Prove the exercises `names`; a whole course must also add up and be built.
 
-    What was proven with the same files is proven `again` only if that is wanted.
+    Proofs that succeeded with the same files are repeated only with `again`.
     """
     _require_reference(course)
     proofs = {} if again else load_proofs(course, names, seed)
@@ -116,7 +120,7 @@ def validate_course(
 
     def keep(proof: Proof) -> None:
         proofs[proof.exercise.name] = proof
-        save_proof(course, proof, seed)  # nothing is lost on Ctrl-C
+        save_proof(course, proof, seed)  # at once, so that Ctrl-C loses no proof
 
     if unreviewed:
         with Zygote() as zygote:
@@ -124,10 +128,10 @@ def validate_course(
                 on_exercise(name)
                 proofs[name] = confined_proof(course, name, zygote, seed)
     left = [name for name in names if name not in proofs]
-    if len(left) == 1:  # and say how far it is
+    if len(left) == 1:  # and report its progress
         prove(course, left, seed, on_exercise, keep)
     elif left:
-        left.sort(key=lambda name: course[name].training is None)  # these take longest
+        left.sort(key=lambda name: course[name].training is None)  # trainings take longest
         with on_all_cores(len(left)) as mapped:
             for proof in mapped(_proven, [(course.root, name, seed) for name in left]):
                 on_exercise(proof.exercise.name)
@@ -152,9 +156,9 @@ def _require_reference(course: Course) -> None:
 def _watch(course: Course, names: Sequence[str], seed: int) -> bool:
     """Prove exercises again on every save until the author quits; return whether nothing is left.
 
-    The suites are collected anew, because they may be what changes.
+    The suites are collected anew each time, because they may have changed.
     """
-    # Takes a moment, which the command without --watch does without.
+    # Here, because it is slow to import, and only --watch needs it.
     from grader.commands.to_do import ToDoList, watch_to_do  # noqa: PLC0415
 
     _require_reference(course)
@@ -171,7 +175,7 @@ def _watch(course: Course, names: Sequence[str], seed: int) -> bool:
 
 
 def public_suites(course: Course, seed: int) -> list[str]:
-    """Return what is wrong with the suites of a students' copy, which must be built."""
+    """Return the problems of the suites of a students' copy, which must be built."""
     public = load_public(course.root)
 
     def prove(grader: Grader) -> list[str]:
@@ -195,7 +199,7 @@ def public_suites(course: Course, seed: int) -> list[str]:
 
 
 def whole_course(course: Course) -> list[str]:
-    """Return what is wrong with the course as a whole."""
+    """Return the problems of the course as a whole."""
     problems = [
         f"{path.relative_to(course.root)}: not what `grader build` would write"
         for path in plan_build(course).stale
@@ -206,7 +210,7 @@ def whole_course(course: Course) -> list[str]:
         f"reference/{exercise.name}/exercise.toml: builds_on: there is no exercise `{name}`"
         for exercise in course.exercises
         for name in exercise.builds_on
-        if name not in course.names  # which the path leaves out
+        if name not in course.names  # the path through the course leaves it out
     )
     uneven = filter(None, [course.uneven_points])
     return [*problems, *left, *unknown, *defined_twice(course), *uneven, *wrong_clock(course)]
@@ -225,7 +229,7 @@ def wrong_clock(course: Course) -> Iterator[str]:
 
 
 def defined_twice(course: Course) -> Iterator[str]:
-    """Yield a problem for each name that two exercises define: one notebook keeps only the last."""
+    """Yield a problem for each name that two exercises define: a notebook keeps only the last."""
     owner: dict[str, str] = {}
     for exercise in course.exercises:
         for name in sorted(top_level_names(make_stub(exercise))):
@@ -235,7 +239,7 @@ def defined_twice(course: Course) -> Iterator[str]:
 
 
 def price_table(proofs: Sequence[Proof]) -> Iterator[str]:
-    """Yield the lines of a table of what each mistake costs."""
+    """Yield the lines of a table with the cost of each mistake."""
     width = max(len(price.fault) for proof in proofs for price in (*proof.prices, NO_PRICE))
     yield f"  {'mistake':<{width}}  checks  price  points lost"
     for proof in proofs:
@@ -246,8 +250,8 @@ def price_table(proofs: Sequence[Proof]) -> Iterator[str]:
 
 
 def branch_tables(course: Course, names: Sequence[str], seed: int) -> Iterator[str]:
-    """Yield the lines of the tables of branches and promises, of all code that may run here."""
-    # Imports torch, which the command without --branches may do without.
+    """Yield the lines of the tables of branches and promises, for all code that may run here."""
+    # Here, because it imports torch, and only --branches needs it.
     from grader.commands.watched_calls import watch_calls  # noqa: PLC0415
 
     for name in sorted({*names} - {*course.unreviewed(names)}, key=names.index):
@@ -256,7 +260,7 @@ def branch_tables(course: Course, names: Sequence[str], seed: int) -> Iterator[s
 
 
 def table(proofs: Sequence[Proof]) -> str:
-    """Return what was proven, as a table."""
+    """Return the results as a table."""
     width = max(len("exercise"), *(len(proof.exercise.name) for proof in proofs))
     counts = [
         (p.exercise.points, p.tests, p.faults, p.caught, len(p.needed), len(p.problems))

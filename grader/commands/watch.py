@@ -1,7 +1,7 @@
 """`grader check --watch`: grade again on every save, on one screen.
 
-The suites stay collected and what starts workers stays warm, so a verdict costs a worker and the
-tests of what changed.
+The suites stay collected and the source of workers stays warm, so a verdict costs one worker and
+the tests of the changed exercises.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from grader.sandbox.host.source import WorkerSource
 def watch(request: CheckRequest, source: WorkerSource, seed: int | None, *, manual: bool) -> bool:
     """Grade on every save until the student quits; return whether everything passes then.
 
-    All runs use one seed, so that the numbers stay the same while the code changes.
+    All runs use one seed, so that the inputs stay the same while the code changes.
     """
     trainings = keeps_of(seed)
     seed = fresh_seed() if seed is None else seed

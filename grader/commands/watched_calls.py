@@ -1,8 +1,8 @@
-"""The calls that cases make of the reference: which branches they take, what they are asked for.
+"""The calls that cases make of the reference: their branches, and the promises asked of them.
 
 A branch is a value of a parameter that is a bool, has a few texts or may be None, or the number of
-axes of the first argument. All is read off what calls are given and what becomes of their results,
-in this process.
+axes of the first argument. Everything is read off the arguments of the calls and the uses of their
+results, in this process.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from grader.sandbox.host.training import TrainingLimits, TrainingLog
 from grader.sandbox.program import Program
 
 FLOATING = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
-LARGE = 100.0  # what a large number exceeds
-GIVEN = "given"  # the value of an option that may be None, unless it is a tensor
+LARGE = 100.0  # larger numbers count as large
+GIVEN = "given"  # the name of any value but None, except a tensor
 
 
 def watch_calls(course: Course, exercise: Exercise, seed: int) -> AskedPromises:
@@ -53,7 +53,7 @@ def watch_calls(course: Course, exercise: Exercise, seed: int) -> AskedPromises:
 def _merged(table: AskedPromises) -> AskedPromises:
     """Return the table with two branches of axes: the one of which most is asked, and the others.
 
-    A tensor that may be None has a branch for each number of its axes.
+    A tensor that may be None keeps a branch for each number of axes.
     """
     for branches in table.options:
         if branches[0].option.startswith(AXES):
@@ -69,15 +69,15 @@ def _merged(table: AskedPromises) -> AskedPromises:
 
 
 class _Trains(Exception):
-    """A call trains, which takes too long to watch."""
+    """Raised in a call that trains, because that takes too long to watch."""
 
 
 def _report(step: int, loss: float) -> None:
-    """Stand for what a training reports to."""
+    """Stand for the `report` of a training."""
 
 
 class _WatchedCode(DirectCode):
-    """The reference, whose calls from outside are kept."""
+    """The reference, whose calls from outside are recorded."""
 
     def __init__(self, reference: Program, exercise: str) -> None:
         super().__init__(reference, exercise, ())
@@ -85,14 +85,14 @@ class _WatchedCode(DirectCode):
         self.calls: list[tuple[list[Branch], set[str]]] = []  # of one case, with their promises
         self._made: dict[Any, dict[str, str]] = {}  # modules, and the options of their `__init__`
         self._names: dict[str, Any] = {}
-        self._asks = ""  # the one promise that calls in a block are asked for
+        self._asks = ""  # the one promise that a block asks of its calls
         self._is_inside = False
 
     def end_case(self, *, says_numbers: bool) -> None:
-        """Count the promises of the calls of one case, of which precision needs numbers."""
+        """Count the promises of the calls of one case; precision counts only for numbers."""
         moved = [call for call in self.calls if "another device" in call[1]]
         asked: dict[Branch, set[str]] = {}
-        for branches, promises in moved or self.calls:  # calls before a move prepare it
+        for branches, promises in moved or self.calls:  # calls before a move only prepare it
             single = promises - (set() if says_numbers else {"half precision"})
             every = {each for each in PROMISES if {*each.split(AND)} <= single}
             for branch in branches:
@@ -102,7 +102,7 @@ class _WatchedCode(DirectCode):
             self.table.counts.setdefault(branch, Counter()).update(every)
 
     def function(self, name: str) -> Callable[..., Any]:
-        """Return the function or class `name`, whose calls are kept."""
+        """Return the function or class `name`, whose calls are recorded."""
         if name not in self._names:
             found: Any = super().function(name)
             self._names[name] = found if isinstance(found, type) else self._kept(found, name)
@@ -152,10 +152,10 @@ class _WatchedCode(DirectCode):
         return call
 
     def _promises(self, owner: Any, values: Mapping[str, Any]) -> set[str]:
-        """Return what is asked of a call, as far as what it is given tells."""
+        """Return the promises asked of a call, as far as its arguments show them."""
         if self._asks:
             return {self._asks}
-        if "forward" in vars(owner or self):  # as a module has it after a move
+        if "forward" in vars(owner or self):  # only a moved module has its own
             return {"another device"}
         modules = [each for each in (owner, *values.values()) if isinstance(each, nn.Module)]
         given = [*_tensors([*values.values()])]
@@ -192,12 +192,12 @@ class _WatchedCode(DirectCode):
 
     @contextlib.contextmanager
     def training(self, name: str) -> Iterator[tuple[Callable[[int, float], None], TrainingLog]]:
-        """Yield what a call trains with, which ends the case."""
+        """Yield the `report` for a training, which ends the case."""
         yield _report, TrainingLog(TrainingLimits(), lambda *_: None)
 
 
 def _says_numbers(answer: Answer) -> bool:
-    """Return whether an answer holds more than truth values, counts, or a shape of zeros."""
+    """Return whether an answer holds more than truth values, counts or zeros."""
     leaves = answer.leaves() if isinstance(answer, Values) else ()
     return any(
         leaf.dtype in FLOATING and leaf.value.any() for leaf in leaves if leaf.value is not None
@@ -205,7 +205,7 @@ def _says_numbers(answer: Answer) -> bool:
 
 
 def _values_of(parameter: inspect.Parameter) -> tuple[str, ...]:
-    """Return the values of an option that its signature names; none if it is no option."""
+    """Return the values of an option that the signature lists; none if it is not an option."""
     kind, default = parameter.annotation, parameter.default
     if isinstance(default, bool) or kind in (bool, "bool"):
         return "False", "True"
@@ -222,7 +222,7 @@ def _value(value: Any) -> str:
 
 
 def _axes(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return how many axes the first argument has, as an option, if it is a tensor."""
+    """Return the number of axes of the first argument, as an option, if it is a tensor."""
     name, value = next(iter(values.items()), ("", None))
     return {f"{AXES}{name}": f"{value.dim()}"} if isinstance(value, Tensor) else {}
 

@@ -54,7 +54,7 @@ IMPORTED = "These tests were imported. They run confined until `grader trust` ha
 
 @dataclass(frozen=True)
 class CheckRequest:
-    """What to check: a submission, and which of the course's exercises."""
+    """A request to check some of the course's exercises in a submission."""
 
     course: Course
     submission: Submission
@@ -74,9 +74,9 @@ class CheckRequest:
 def parse_targets(
     targets: Sequence[str], course: Course, *, following: bool = False
 ) -> CheckRequest:
-    """Sort exercise names from files and folders; raise `RequestError` for anything else.
+    """Separate exercise names from files and folders; raise `RequestError` for anything else.
 
-    Without targets, take all exercises; only the next one that does not pass, if `following`.
+    Without targets, take all exercises, or, with `following`, the next one that does not pass.
     """
     for target in targets:
         _refuse_of_other_list(Path(target).stem, course)
@@ -120,7 +120,7 @@ def _refuse_of_other_list(name: str, course: Course) -> None:
 def _required_beside(
     paths: Sequence[Path], submission: Submission, course: Course
 ) -> Iterator[Path]:
-    """Yield the files beside those that are checked that hold what these exercises require."""
+    """Yield the files beside the checked ones that hold the exercises which these require."""
     found = set(submission.paths)
     needed = set().union(*(course.needed(name) for name in found)) - found
     folders = {path.parent for path in paths if path.suffix == ".py"}
@@ -129,10 +129,10 @@ def _required_beside(
 
 
 def own_files(paths: Sequence[Path], course: Course) -> Submission:
-    """Return what a student has at some places, with notes as they need them.
+    """Return a student's files at some places, with the notes that a student needs.
 
-    Nobody reviews it. And a copy of an exercise that lies elsewhere than the course's is named,
-    because the other one may be meant.
+    No note asks for a review here. And if an exercise outside the course's folder is checked, a
+    note names it, because the student may mean the course's own file.
     """
     try:
         found = discover(paths, course)
@@ -191,7 +191,7 @@ def students_folder(course: Course) -> Path:
     here = Path.cwd()
     if any((here / f"{name}.py").is_file() for name in course.names):
         return here
-    if not course.student_folder.is_dir():  # the course is elsewhere, without a student's work
+    if not course.student_folder.is_dir():  # the course is elsewhere, and has no student's work
         with contextlib.suppress(RequestError):
             return find_course(here).student_folder
     return course.student_folder
@@ -199,7 +199,7 @@ def students_folder(course: Course) -> Path:
 
 def own_work(course: Course) -> Submission:
     """Return the student's own files; an empty submission if there are none."""
-    start_method()  # a wrong one is not the same as no files
+    start_method()  # an unreadable folder is not the same as no files
     try:
         return own_files([students_folder(course)], course)
     except RequestError:
@@ -208,10 +208,10 @@ def own_work(course: Course) -> Submission:
 
 @contextlib.contextmanager
 def starting(isolation: Isolation, *, again: bool = False) -> Iterator[WorkerSource]:
-    """Start the processes that read and run the work; yield the source of those that run it.
+    """Start the processes that read and run the work; yield the source of workers.
 
-    They import what they need while the block looks for the submission. If the work is graded
-    `again` and again, the next processes that have to be spawned get ready between two times.
+    They import their modules while the block looks for the submission. With `again`, the next
+    spawned processes get ready between two gradings.
     """
     confinement = Confinement(isolation)
     if sys.platform != "win32" and start_method() == "fork":
@@ -233,7 +233,7 @@ def check(
     seed: int | None = None,
     on_exercise: OnProgress = lambda name, note="": None,
 ) -> Report:
-    """Return the report that the student may see; tell `on_exercise` how far it is."""
+    """Return the report that the student may see; call `on_exercise` with the progress."""
     submission, names = request.submission, request.names
     trainings = keeps_of(seed)
     seed = fresh_seed() if seed is None else seed
@@ -256,9 +256,9 @@ def graded_by(
     body: Callable[[AnyGrader], T],
     trainings: Keeps,
 ) -> T:
-    """Return what `body` makes of a grader, which is confined for code that nobody here has read.
+    """Return the result of `body` for a grader, a confined one for code that nobody here has read.
 
-    That is the code of a course that is not trusted, and what `grader import` has written.
+    Nobody has read the code of an untrusted course, nor an exercise from `grader import`.
 
     Raises `RequestError` if this machine cannot confine it.
     """
@@ -280,12 +280,12 @@ def graded_by(
 
 
 def memory_of(course: Course) -> Memory:
-    """Return what is remembered of a student's work with a course."""
+    """Return the memory of a student's work with a course."""
     return Memory(memory_folder(course))
 
 
 def keeps_of(seed: int | None) -> Keeps:
-    """Return which trainings a check reuses: with a `seed`, only those that it would repeat."""
+    """Return which trainings a check reuses: with a `seed`, only those of the same seed."""
     return "of any seed" if seed is None else "of this seed"
 
 
@@ -302,7 +302,7 @@ def remember(course: Course, submission: Submission, report: Report) -> None:
 
 
 def last_checks(course: Course, work: Submission) -> dict[str, LastCheck]:
-    """Return the last check of each exercise whose file is still as it was then."""
+    """Return the last check of each exercise whose file has not changed since."""
     memory = memory_of(course)
     found = {
         name: memory.last_check(Path(work.paths[name]), work.files[name]) for name in work.files
@@ -311,9 +311,9 @@ def last_checks(course: Course, work: Submission) -> dict[str, LastCheck]:
 
 
 def next_exercise(course: Course, work: Submission) -> str:
-    """Return the exercise to go on with: the first that was begun, else the first.
+    """Return the next exercise: the first that was begun, else the first.
 
-    Those that have passed as they are now do not count; empty if all have.
+    Exercises that pass in their current state are left out; empty if all pass.
     """
     passed = {name for name, last in last_checks(course, work).items() if last.passed}
     left = [exercise for exercise in course.exercises if exercise.name not in passed]
@@ -322,19 +322,19 @@ def next_exercise(course: Course, work: Submission) -> str:
 
 
 def exercise_named(course: Course, text: str) -> str:
-    """Return the exercise of a name, or of a file of that name; raises `RequestError`."""
+    """Return the exercise for a name or for a file of that name; raises `RequestError`."""
     return Path(text).stem if _means_exercise(text, course) else course[text].name
 
 
 def _means_exercise(target: str, course: Course) -> bool:
-    """Return whether a target is the name of an exercise, or of its file in another folder."""
+    """Return whether a target is the name of an exercise, or its file in another folder."""
     path = Path(target)
     is_file = path.suffix in ("", ".py", NOTEBOOK) and path.stem in course.names
     return target in course.names or (is_file and not path.exists())
 
 
 def hints_for(course: Course, name: str, work: Submission) -> list[str]:
-    """Return an exercise's hints; those on the mistakes that the last check named come first."""
+    """Return an exercise's hints, first those on mistakes that the last check named."""
     hints = list(course[name].hints)
     last = last_checks(course, work).get(name)
     return [*separate_hints(last.hint), *hints] if last is not None else hints

@@ -1,8 +1,8 @@
-"""A course in one encrypted file, so that it can lie where students may download it.
+"""A course in one encrypted file, which may be at a public address.
 
-The file is a zip of `reference/`, encrypted with AES in Galois/Counter mode (NIST SP 800-38D): with
-another key, or if a byte was changed, it does not open at all. Its serial can be read by everybody
-and changed by nobody, so an old bundle is told from a new one.
+The file is a zip of `reference/`, encrypted with AES in Galois/Counter mode (NIST SP 800-38D):
+with another key, or if a byte was changed, it does not open at all. Anybody can read its serial
+and nobody can change it, so an old bundle can be told from a new one.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from grader.errors import RequestError
 from grader.files import LIBC, zipped
 from grader.printing import in_job
 
-if TYPE_CHECKING:  # the package is an extra
+if TYPE_CHECKING:  # `cryptography` is an extra
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 KEY_VARIABLE, KEY_FILE_OPTION = "GRADER_COURSE_KEY", "--key-file"
 MAX_KEY_FILE = 4096  # bytes
 MAGIC, VERSION = b"attention-grader course bundle ", b"2\n"
-WITHOUT_SERIAL = b"1\n"  # the version before
+WITHOUT_SERIAL = b"1\n"  # of the version before
 KEY_BYTES, NONCE_BYTES, SERIAL_BYTES = 32, 12, 8
 MAX_SERIAL = (1 << 8 * SERIAL_BYTES) - 1
 MAX_BYTES = 64 << 20  # of the file, and of all files in it
@@ -44,14 +44,14 @@ def new_key() -> str:
 def take_key(file: str = "", remedy: str = "grader bundle --new-key   prints a key") -> bytes:
     """Return the key in a file, or in the environment, out of which it is taken in any case.
 
-    The file `-` is standard input. Raises `RequestError` if the key is missing, or is none.
+    The file `-` is standard input. Raises `RequestError` if the key is missing or invalid.
     """
     text = drop_key()
     place = f"the file of {KEY_FILE_OPTION}" if file else KEY_VARIABLE
     if file:
         try:
             data = sys.stdin.buffer.read(MAX_KEY_FILE) if file == "-" else _start_of(Path(file))
-        except (OSError, ValueError) as error:  # whose name may be the key itself
+        except (OSError, ValueError) as error:  # the path may be the key itself, by mistake
             problem = f"{place} cannot be read: {getattr(error, 'strerror', '') or 'no such file'}"
             raise RequestError(problem, f"{KEY_FILE_OPTION} FILE, not the key") from None
         text = data.decode("ascii", "replace").strip()
@@ -77,10 +77,10 @@ def remedy_for_key() -> str:
 
 
 def drop_key() -> str:
-    """Take the key out of the environment, and return it.
+    """Remove the key from the environment, and return it.
 
-    Nothing that is started or loaded later finds it. The kernel shows the environment that a
-    process began with (`/proc/PID/environ`), so the key is wiped there as well.
+    No process or module that starts later finds it. The kernel shows the environment with which a
+    process began (`/proc/PID/environ`), so the key is wiped there as well.
     """
     text = os.environ.get(KEY_VARIABLE, "")
     if LIBC is not None and text:
@@ -97,17 +97,17 @@ def _start_of(path: Path) -> bytes:
 
 
 def is_bundle(data: bytes) -> bool:
-    """Return whether data begins as a bundle does."""
+    """Return whether data begins like a bundle."""
     return data.startswith(MAGIC)
 
 
 def new_serial() -> int:
-    """Return the serial of a bundle that is written now: the UTC time, which only grows."""
+    """Return the serial for a new bundle: the UTC time, which only grows."""
     return int(time.strftime("%Y%m%d%H%M%S", time.gmtime()))
 
 
 def seal(files: Mapping[str, bytes], key: bytes, serial: int) -> bytes:
-    """Return files, by their paths, as a bundle; whoever has the file can read its serial."""
+    """Return files, by their paths, as a bundle; its serial is readable without the key."""
     cipher, nonce = _cipher(key), secrets.token_bytes(NONCE_BYTES)
     head = MAGIC + VERSION + serial.to_bytes(SERIAL_BYTES)
     return head + nonce + cipher.encrypt(nonce, zipped(files), head)
@@ -116,8 +116,8 @@ def seal(files: Mapping[str, bytes], key: bytes, serial: int) -> bytes:
 def unseal(data: bytes, key: bytes, min_serial: int = 0) -> bytes:
     """Return the zip in a bundle whose serial is at least `min_serial`; raises `RequestError`.
 
-    The serial is part of what the key proves: a bundle with another one does not open. A bundle of
-    the first version has none, so it is older than any that has.
+    The key also authenticates the serial: a bundle with a changed one does not open. A bundle of
+    the first version has no serial, so it counts as older than any bundle with one.
     """
     cipher, start = _cipher(key), _head_bytes(data)
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415, an extra, which is there
@@ -137,7 +137,7 @@ def unseal(data: bytes, key: bytes, min_serial: int = 0) -> bytes:
 
 
 def _head_bytes(data: bytes) -> int:
-    """Return how many bytes the head of a bundle has."""
+    """Return the number of bytes in a bundle's head."""
     start = len(MAGIC + VERSION)
     if data[:start] == MAGIC + VERSION:
         return start + SERIAL_BYTES

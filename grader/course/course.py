@@ -1,7 +1,7 @@
 """The course: its exercises in teaching order, and the files of each.
 
-A course with `reference/` is graded by its hidden suites, one with only `exercises/` by the public
-suites. No code names an exercise: a new folder adds one.
+With `reference/`, its hidden suites grade; with only `exercises/`, the public suites. No code
+names an exercise: a new folder adds one.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ from grader.course.settings import (
 from grader.errors import CourseError, RequestError, did_you_mean
 
 SETTINGS = "reference/course.toml"
-PUBLIC_COURSE = "course.json"  # in exercises/: what a students' copy knows of the course
+PUBLIC_COURSE = "course.json"  # in exercises/: the course's data for a students' copy
 NOTEBOOKS = "notebooks"  # in exercises/: the folder of the exercises as notebooks
-OUTPUT = "output"  # the stage for what a call returns, unless a variable has that name
+OUTPUT = "output"  # the stage for the result of a call, unless a variable has that name
 EXAMPLE = "example.py"  # the worked example of the statement, for the notebook
-DRAWING = "drawing.py"  # draws what a student's code computes; students' copies have it, too
+DRAWING = "drawing.py"  # draws values of a student's code; students' copies have it, too
 DOWNLOAD = "download the course again"
-RENAME = "rename the folder, and what names it: `requires` of other exercises, lists, `weights`"
-TEXT = "text.txt"  # what both suites of an exercise may read
-# Students read these; they decide no result.
+RENAME = "rename the folder, also in `requires` of other exercises, in lists and in `weights`"
+TEXT = "text.txt"  # a text that both suites of an exercise may read
+# Students read these keys, which decide no result.
 STATEMENT_FILES = ("statement.md", "test_public.py", EXAMPLE, DRAWING)
 PACKAGED = "students"  # in the installed package: the folder of the course that comes with it
-UNREVIEWED = "reviewed = false"  # in the `exercise.toml` of somebody else's code
-MISTAKES_FILE = "mistakes.toml"  # of an exercise; that of `reference/` has what several share
-NAMED_FILE = "named.toml"  # names of mistakes, given when everything was graded
-NOT_ASKED_FILE = "not_asked.toml"  # why cases ask some promises in some branches alone
-COURSE_FILES = (SETTINGS, f"exercises/{PUBLIC_COURSE}")  # a folder with one of them has a course
+UNREVIEWED = "reviewed = false"  # in the `exercise.toml` of an exercise by somebody else
+MISTAKES_FILE = "mistakes.toml"  # of an exercise; in `reference/`: of several
+NAMED_FILE = "named.toml"  # mistakes that teachers named after grading
+NOT_ASKED_FILE = "not_asked.toml"  # reasons why no case asks some promises in some branches
+COURSE_FILES = (SETTINGS, f"exercises/{PUBLIC_COURSE}")  # one of these makes a folder a course
 
-# Modules of torch that nobody needs for work written by hand: its internals compute the same work
-# under other names, and so do its masked tensors and what it has for other formats.
+# Modules of torch that handwritten work never needs: torch's internals compute the forbidden work
+# under other names, and so do its masked tensors and its functions for other formats.
 NEVER_BY_HAND = (
     *("torch._refs*", "torch._prims.*", "torch._decomp.*", "torch._higher_order_ops*"),
     *("torch._meta_registrations.*", "torch._numpy*", "torch._C._nn.*"),
@@ -69,9 +69,9 @@ NEVER_BY_HAND = (
 
 
 class TrainingRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What the training calls of an exercise may take: together, and the memory of each."""
+    """Limits of an exercise's training calls: time for all together, and memory for each."""
 
-    seconds: Seconds = 120.0  # on the clock
+    seconds: Seconds = 120.0  # by the clock
     cpu_seconds: Seconds = 60.0
     memory_mb: Seconds = 512.0
 
@@ -86,19 +86,19 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     implements: tuple[str, ...]
     summary: str = ""
     requires: tuple[str, ...] = ()
-    own_parts: bool = False  # whether it is run on the student's own work, as far as that is right
+    own_parts: bool = False  # whether it runs on the student's own earlier exercises
     forbidden: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
     idea: str = ""
     formula: str = ""  # in LaTeX, for the notebook
-    adds: str = ""  # what it adds to those it builds on, in one line
-    paper: str = ""  # where its idea comes from: "Title (year)"
-    builds_on: tuple[str, ...] = ()  # exercises whose ideas it extends, beside those it requires
+    adds: str = ""  # a line on what is new in it
+    paper: str = ""  # the source of its idea: "Title (year)"
+    builds_on: tuple[str, ...] = ()  # exercises whose ideas it extends, besides those it requires
     call_seconds: Seconds = 5.0
     exercise_seconds: Seconds = 30.0
-    training: TrainingRules | None = None  # of an exercise in which a model is trained
-    reviewed: bool = True  # False for somebody else's code, until a person has read it
+    training: TrainingRules | None = None  # for an exercise in which a model is trained
+    reviewed: bool = True  # False for an imported exercise, until a person has read its code
     stub: str = ""
     example: str = ""  # the text of its `example.py`
     drawing: str = ""  # the text of its `drawing.py`
@@ -110,12 +110,12 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
     @property
     def all_forbidden(self) -> tuple[str, ...]:
-        """Patterns of all names that it forbids; one that forbids none forbids nothing."""
+        """Patterns of all names that it forbids, with torch's internals; or none."""
         return (*self.forbidden, *NEVER_BY_HAND) if self.forbidden else ()
 
     @property
     def most_seconds(self) -> float:
-        """The seconds that grading it takes at most, trainings included."""
+        """The most seconds that grading it may take, trainings included."""
         return self.exercise_seconds + (self.training.seconds if self.training else 0.0)
 
     @functools.cached_property
@@ -141,7 +141,7 @@ class PublicCourse(Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
 @dataclass(frozen=True)
 class Course:
-    """Exercises in teaching order: all, or those of one list. `points` is the maximum for them."""
+    """Exercises in teaching order: all, or those of one list. `points` is their maximum."""
 
     title: str
     root: Path
@@ -150,14 +150,14 @@ class Course:
     points: int = 0
     policy: Policy = field(default_factory=Policy)
     mute_imports: tuple[str, ...] = MUTED  # packages that do nothing in student code
-    sealed: bool = False  # whether it came out of a bundle, and may be read by no student code
+    sealed: bool = False  # whether it came from a bundle, so that no student code may read it
     lists: Mapping[str, CourseList] = field(default_factory=dict)
     chosen: str = ""  # the name of the list; empty for all exercises
-    # Whether its code may run in the grader's own processes. One that was looked for, and not
-    # named by whoever uses the grader, has to be recognised first.
+    # Whether its code may run in the grader's own processes. A course that was found, and not
+    # named by the user, has to be recognised first.
     trusted: bool = True
-    # Of a copy that is known by its contents: the bytes that were compared, by their paths in it.
-    # Nothing else of it runs. They lie in the folder `held` while it grades.
+    # For a copy that is known by its contents: the compared bytes, by their paths in it. Nothing
+    # else of it runs. While it grades, they are in the folder `held`.
     contents: Mapping[str, bytes] | None = field(default=None, repr=False, compare=False)
     held: Path | None = field(default=None, compare=False)
 
@@ -173,7 +173,7 @@ class Course:
 
     @property
     def executed_folder(self) -> Path:
-        """The folder of what students have that is executed: theirs, unless a copy is held."""
+        """The folder of the executed files of a students' copy: its own, or the held one."""
         return (self.held or self.root) / "exercises"
 
     @property
@@ -190,16 +190,16 @@ class Course:
         raise RequestError(problem, "grader status   lists the exercises")
 
     def refuse_of_other_list(self, name: str) -> None:
-        """Raise `RequestError` if another list has an exercise of this name, and this one not."""
+        """Raise `RequestError` if only other lists have an exercise of this name."""
         if name in self.names:
             return
         for other, listed in self.lists.items():
             if name in listed.exercises:
-                problem = f"the list `{self.chosen}` is without `{name}`"
+                problem = f"the list `{self.chosen}` does not contain `{name}`"
                 raise RequestError(problem, f"--course-list {other}")
 
     def choose(self, name: str | None = None) -> Course:
-        """Return the course with the exercises of a list alone, by default those of the first.
+        """Return the course with only the exercises of a list, by default of the first list.
 
         A course without lists, or with a list that was chosen before, is returned as it is. Raises
         `RequestError` if there is no such list.
@@ -221,7 +221,7 @@ class Course:
         )
 
     def exercise_of(self, suite: Path) -> str:
-        """Return the exercise of a suite: its folder's name, or its own without `test_`."""
+        """Return the exercise of a suite: the folder's name, or the file's name without `test_`."""
         folder = suite.parent.name
         return folder if folder in self.names else suite.stem.removeprefix("test_")
 
@@ -245,7 +245,7 @@ class Course:
 
     @property
     def uneven_points(self) -> str:
-        """Say how the points of the exercises fail to add up to the course's; empty if they do."""
+        """Return a sentence if the exercises' points do not add up to the course's; else empty."""
         if self.lists and not self.chosen:
             return next(filter(None, (self.choose(name).uneven_points for name in self.lists)), "")
         total = sum(exercise.points for exercise in self.exercises)
@@ -273,7 +273,7 @@ class Course:
         return sorted(self[name].folder.glob("*.*")) if self.suites == "hidden" else []
 
     def _deciding(self, name: str) -> Iterator[bytes]:
-        """Yield what decides the results of an exercise: its own files, and what it imports."""
+        """Yield everything that decides an exercise's results: its files, and those it imports."""
         paths = [self.suite(name), self.text(name)]
         if self.suites == "hidden":
             without = (*STATEMENT_FILES, NAMED_FILE, NOT_ASKED_FILE)
@@ -291,7 +291,7 @@ class Course:
                 yield read_bytes(path)
 
     def unreviewed(self, names: Iterable[str]) -> list[str]:
-        """Return those of some exercises whose grading runs code that nobody has reviewed yet."""
+        """Return the exercises, of `names`, whose grading runs code that nobody has reviewed."""
         return [
             name
             for name in names
@@ -299,19 +299,19 @@ class Course:
         ]
 
     def refuse_unreviewed(self, names: Iterable[str]) -> None:
-        """Raise `RequestError` if grading some exercises runs code that nobody has reviewed yet."""
+        """Raise `RequestError` if grading some exercises runs code that nobody has reviewed."""
         for name in self.unreviewed(names):
             origin = next(each for each in (name, *self.needed(name)) if not self[each].reviewed)
             problem = f"the code of `{origin}` was imported, and runs only after a review"
             raise RequestError(problem, f"grader trust {self.root}   shows it, and asks once")
 
     def as_reviewed(self) -> Course:
-        """Return the course for a process that is confined, where all of its code may run."""
+        """Return the course for a confined process, where all of its code may run."""
         exercises = (replace_field(each, reviewed=True) for each in self.exercises)
         return replace(self, exercises=tuple(exercises))
 
     def needed(self, name: str) -> set[str]:
-        """Return the exercises that one requires, directly or through others."""
+        """Return the exercises that one requires, directly or indirectly."""
         found: set[str] = set()
         left = {name}
         while left:
@@ -327,9 +327,9 @@ def _digest(parts: Iterable[bytes]) -> str:
 def find_course(start: Path) -> Course:
     """Return the course in `start` or in the nearest folder above it; raises `RequestError`.
 
-    The search ends at the user's home, at the root of a repository, and at a folder or a course
-    that belongs to another user or in which everybody may put things, such as /tmp: somebody else
-    could have put a course there.
+    The search ends at the user's home, at the root of a repository, and at a folder or course that
+    belongs to another user or that everybody may write to, such as /tmp: somebody else could have
+    put a course there.
     """
     start = start.absolute()
     for folder in (start, *start.parents):
@@ -350,18 +350,18 @@ def find_course(start: Path) -> Course:
 
 
 def course_in(folder: Path) -> Course:
-    """Return the course in a folder that was named, or else the one that is found above it."""
+    """Return the course in a named folder, or else the one found above it."""
     return load_course(folder) if has_course(folder) else find_course(folder)
 
 
 def has_course(folder: Path) -> bool:
-    """Return whether a course is in a folder itself."""
+    """Return whether a folder itself holds a course."""
     return any((folder / file).is_file() for file in COURSE_FILES)
 
 
 def _not_of_the_user(folder: Path, *course_files: Path) -> str:
-    """Say why a folder and the course in it are not the user's own; empty if they are."""
-    if not hasattr(os, "geteuid"):  # on Windows, where homes are closed to other users
+    """Return why a folder and its course are not the user's own; empty if they are."""
+    if not hasattr(os, "geteuid"):  # on Windows, where other users cannot enter homes
         return ""
     if folder.stat().st_mode & stat.S_ISVTX and folder.stat().st_mode & stat.S_IWOTH:
         return f"everybody may put things into {folder}"
@@ -373,13 +373,13 @@ def _not_of_the_user(folder: Path, *course_files: Path) -> str:
 
 
 def _homes() -> Iterator[Path]:
-    """Yield the user's home, by each name that it may have in a path."""
-    with contextlib.suppress(RuntimeError):  # a user that the system does not know has none
+    """Yield the user's home, under each name that it may have in a path."""
+    with contextlib.suppress(RuntimeError):  # a user unknown to the system has no home
         yield from (Path.home(), Path.home().resolve())
 
 
 def packaged_course() -> Course:
-    """Return the students' course that came with the grader; raises `RequestError` if none did."""
+    """Return the students' course that came with the grader; `RequestError` if none did."""
     package = Path(__file__).parent.parent
     for root in (package / PACKAGED, package.parent):
         if (root / "exercises" / PUBLIC_COURSE).is_file():
@@ -390,7 +390,7 @@ def packaged_course() -> Course:
 def load_course(root: Path, chosen: str = "") -> Course:
     """Return the course in `root`, with all exercises or those of the list `chosen`.
 
-    Raises `CourseError` that names the file that is wrong.
+    Raises `CourseError` that names the wrong file.
     """
     course = _load_reference(root) if (root / SETTINGS).is_file() else load_public(root)
     return course.choose(chosen) if chosen else course
@@ -415,10 +415,10 @@ def load_public(root: Path, data: bytes | None = None) -> Course:
 
 
 def decode_public(content: bytes, path: Path) -> PublicCourse:
-    """Return what the bytes of a `course.json` say, as it is run; raises `CourseError`."""
+    """Return the content of a `course.json`, as it will run; raises `CourseError`."""
     public = decode_settings(content, path, PublicCourse)
     for name in (name for each in public.exercises for name in (each.name, *each.requires)):
-        if problem := spelling_problem(name):  # it names files
+        if problem := spelling_problem(name):  # the names of exercises become names of files
             raise CourseError(f"{path}: an exercise of this copy {problem}")
     names = [each.name for each in public.exercises]
     if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
@@ -469,7 +469,7 @@ def _load_exercise(path: Path) -> Exercise:
 
 
 def _check_lists(course: Course, where: str) -> None:
-    """Raise `CourseError` if a list names no exercise, or leaves out what one of its own needs."""
+    """Raise `CourseError` if a list has an unknown exercise, or lacks a required one."""
     for name, listed in course.lists.items():
         check_names(listed.exercises, course.names, f"{where}: lists.{name}.exercises")
         for exercise in listed.exercises:

@@ -1,7 +1,7 @@
-"""Loading a file from its address: over https, within one deadline and a number of bytes.
+"""Loads a file from its address: over https, within one deadline and a limit of bytes.
 
-An address may hold a password or a token, so no message shows more of it than host and path. What
-an answer says of itself (its length, its encoding, the words of an error) is not believed.
+An address may hold a password or a token, so no message shows more of it than host and path.
+Nothing that an answer says about itself (its length, its encoding, an error's text) is trusted.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 from grader.errors import RequestError
 
-SECONDS = 60.0  # for everything: finding the host, redirects, and the last byte
+SECONDS = 60.0  # seconds for everything, from finding the host to the last byte
 PIECE = 1 << 16
 REDIRECTS, MAX_REDIRECTS = (301, 302, 303, 307, 308), 10
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 
 
 def is_address(place: str) -> bool:
-    """Return whether a place is named by an address and not by a path."""
+    """Return whether a place is an address, and not a path."""
     return _ADDRESS.match(place) is not None
 
 
 def shown(address: str) -> str:
-    """Return an address as it may be printed: without user, password, query and fragment."""
+    """Return an address for messages: without user, password, query and fragment."""
     try:
         parts = urlsplit(address)
         port = f":{parts.port}" if parts.port else ""
@@ -42,9 +42,9 @@ def shown(address: str) -> str:
 
 
 def download(address: str, most: int, *, insecure: bool = False) -> bytes:
-    """Return what lies at an address, which is at most `most` bytes.
+    """Return the file at an address, of at most `most` bytes.
 
-    Only https is spoken, or with `insecure` http as well; a redirect leads to no lesser scheme.
+    Only https is used, or http as well with `insecure`; no redirect leads from https to http.
     Raises `RequestError`.
     """
     parts = _checked(address, insecure=insecure)
@@ -57,8 +57,8 @@ def download(address: str, most: int, *, insecure: bool = False) -> bytes:
         except Exception as error:
             answers.put(error)
 
-    # Nothing ends a thread that waits for a name server or for the next byte of a header. It is
-    # left behind, and ends with the command.
+    # A thread, because nothing can end a wait for a name server or for the next byte of a header.
+    # A late one is left behind, and ends with the command.
     threading.Thread(target=load, name="download", daemon=True).start()
     answer: bytes | Exception
     try:
@@ -72,9 +72,9 @@ def download(address: str, most: int, *, insecure: bool = False) -> bytes:
 
 
 def _checked(address: str, *, insecure: bool) -> SplitResult:
-    """Return the parts of an address; raise `RequestError` if it is none that may be loaded."""
+    """Return the parts of an address; raise `RequestError` if it must not be loaded."""
     if not address.isascii() or any(sign <= " " or sign == "\x7f" for sign in address):
-        problem = f"{shown(address)} cannot be loaded: it has signs that no address has"
+        problem = f"{shown(address)} cannot be loaded: it has characters that no address has"
         raise RequestError(problem, "write a blank as %20")
     try:
         parts = urlsplit(address)
@@ -82,7 +82,7 @@ def _checked(address: str, *, insecure: bool) -> SplitResult:
     except ValueError:
         is_whole = False
     if not is_whole:
-        raise RequestError(f"{shown(address)} is no address", "https://HOST/FILE")
+        raise RequestError(f"{shown(address)} is not an address", "https://HOST/FILE")
     if parts.scheme == "http" and not insecure:
         problem = f"{shown(address)}: over http, anybody on the way can change the course"
         raise RequestError(problem, "an https address; --insecure loads it all the same")
@@ -95,12 +95,13 @@ def _load(parts: SplitResult, most: int, deadline: float) -> bytes:
     """Return the bytes at an address; raise whatever goes wrong."""
     data = bytearray()
     with _opened(parts, deadline) as answer:
+        # read1, because read would wait for a whole piece, perhaps beyond the deadline.
         while piece := answer.read1(PIECE):
             data += piece
             if len(data) > most:
                 raise _Unusable(f"it is larger than {most >> 20} MiB")
             _left(deadline)
-        if answer.length:  # of what the headers promised
+        if answer.length:  # bytes that the headers promised and that did not come
             raise _Unusable(f"it ends {answer.length} bytes early")
     return bytes(data)
 
@@ -113,7 +114,7 @@ def _opened(parts: SplitResult, deadline: float) -> http.client.HTTPResponse:
             answer: http.client.HTTPResponse = opener.open(_request(parts), timeout=_left(deadline))
             return answer
         except HTTPError as error:
-            error.close()  # what it says is not read
+            error.close()  # the body of an error is not read
             place = error.headers.get("Location", "")
             if error.code not in REDIRECTS or not place:
                 raise
@@ -125,7 +126,7 @@ def _opened(parts: SplitResult, deadline: float) -> http.client.HTTPResponse:
 
 
 def _request(parts: SplitResult) -> urllib.request.Request:
-    """Return the request for an address; its user and password go to its own host alone."""
+    """Return the request for an address; user and password are sent only to its own host."""
     user, _, host = parts.netloc.rpartition("@")
     request = urllib.request.Request(parts._replace(netloc=host, fragment="").geturl())
     if user:
@@ -135,7 +136,7 @@ def _request(parts: SplitResult) -> urllib.request.Request:
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    """Return what opens addresses, through the proxies of the environment, and no other schemes."""
+    """Return an opener for these schemes only, through the proxies of the environment."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
@@ -150,7 +151,7 @@ def _opener() -> urllib.request.OpenerDirector:
 
 
 class _Unusable(Exception):
-    """An answer that is not used; the message continues a sentence: "it …"."""
+    """An answer that cannot be used; the message continues a sentence: "it …"."""
 
 
 def _left(deadline: float) -> float:
@@ -162,7 +163,7 @@ def _left(deadline: float) -> float:
 
 
 def _why(error: Exception) -> str:
-    """Return in our own words why a file was not loaded; a server's words are not repeated."""
+    """Return, in our own words, why a file was not loaded; a server's words are not repeated."""
     if isinstance(error, HTTPError):
         return f"the server answers with code {error.code}"
     reason = error.reason if isinstance(error, URLError) else error
@@ -175,5 +176,5 @@ def _why(error: Exception) -> str:
     if isinstance(error, _Unusable):
         return str(error)
     if isinstance(error, http.client.HTTPException | ValueError):
-        return "the server does not answer as servers do"
-    return "it is out of reach"
+        return "the server's answer is not HTTP"
+    return "it cannot be reached"

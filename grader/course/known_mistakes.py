@@ -14,32 +14,32 @@ from grader.course.course import MISTAKES_FILE, Exercise
 from grader.course.settings import convert, read_data
 from grader.errors import CourseError, did_you_mean
 
-NUMBER = "{number}"  # stands in edits and in `says` for a number that varies
-MAX_EDITS = 4  # every subset of them is graded, diagnosed and recorded
-WRITTEN_SO = 'an edit is a list, such as ["dim=-1", "dim=0"]: what stands there, what it becomes'
-PROGRAMS = {"edits", "also", "forms", "number"}  # what makes the programs with a mistake
+NUMBER = "{number}"  # the placeholder, in edits and in `says`, for a number that varies
+MAX_EDITS = 4  # because every subset of them is graded, diagnosed and recorded
+WRITTEN_SO = 'an edit is a list, such as ["dim=-1", "dim=0"]: a text, and its replacement'
+PROGRAMS = {"edits", "also", "forms", "number"}  # the keys that make the programs with a mistake
 OF_EDITS = re.compile(r"\w+\.(edits|also|forms)\b")
 
-# A text that stands in the solution once, and what it becomes: each further text is a form.
+# A text that occurs in the solution once, and its replacement; each further text is a form.
 Texts = Annotated[tuple[str, ...], Meta(min_length=2)]
 
 
 class Edit(NamedTuple):
-    """One edit of a solution's text: `replace`, which stands there once, becomes `by`."""
+    """One edit of a solution's text: `replace`, which occurs once, becomes `by`."""
 
     replace: str
     by: str
 
 
 class MistakeTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The keys of a mistake: what the answers show (`says`), a hint, and the edits that make it.
+    """The keys of a mistake: the symptom in the answers (`says`), a hint, and its edits.
 
     Any non-empty subset of `edits` is the same mistake: a bias forgotten in one layer or in three.
-    Each list in `also` is made with all of `edits`, and each list in `forms` without them.
-    `number` is what `{number}` stands for unless the student's file has another.
+    Each list in `also` is applied with all of `edits`, each list in `forms` without them. `number`
+    replaces `{number}`, unless the student's file has another number.
 
-    `like` names mistakes whose answers are the same as those of this one. `costs` is its price in
-    points, by default a third of the exercise.
+    `like` names mistakes with the same answers as this one. `costs` is its price in points, by
+    default a third of the exercise.
     """
 
     says: str = ""
@@ -58,15 +58,15 @@ class Mistake(MistakeTable, frozen=True, kw_only=True):
     name: str
 
     def apply(self, solution: str) -> str:
-        """Return the solution with the edits of the first form in it."""
+        """Return the solution with the edits of the first form."""
         return edited(solution, next(self.programs(), ())) or solution
 
     def saying(self, number: str = "") -> str:
-        """Return what the answers show, with the number that they show."""
+        """Return the symptom in the answers, with the number in them."""
         return self.says.replace(NUMBER, number or self.number)
 
     def programs(self, number: str = "") -> Iterator[tuple[Edit, ...]]:
-        """Yield the edits of every program with this mistake, that with all of `edits` first."""
+        """Yield the edits of every program with this mistake, first the one with all of `edits`."""
         main = tuple(texts[:2] for texts in self.edits)
         sizes = range(len(self.edits), 0, -1)
         some = itertools.chain.from_iterable(itertools.combinations(self.edits, n) for n in sizes)
@@ -77,7 +77,7 @@ class Mistake(MistakeTable, frozen=True, kw_only=True):
 
 
 def edited(solution: str, edits: Sequence[Edit]) -> str | None:
-    """Return the solution with `edits` in it; None if one of them finds no single place."""
+    """Return the solution with `edits`; None if one of them does not fit exactly once."""
     for edit in edits:
         if solution.count(edit.replace) != 1:
             return None
@@ -88,8 +88,8 @@ def edited(solution: str, edits: Sequence[Edit]) -> str | None:
 def load_mistakes(exercise: Exercise) -> tuple[Mistake, ...]:
     """Read the mistakes of an exercise; raises `CourseError` that names the file and the mistake.
 
-    What a table leaves out is taken from the table of the same name in the file of the course:
-    the sentences, and what makes the programs if it has nothing of that.
+    A table inherits missing keys from the table of the same name in the course's file: the
+    sentences, and, if it makes no programs itself, the keys that make them.
     """
     path = exercise.folder / MISTAKES_FILE
     common = exercise.folder.parent / MISTAKES_FILE
@@ -106,14 +106,14 @@ def load_mistakes(exercise: Exercise) -> tuple[Mistake, ...]:
             near = did_you_mean(name, shared.keys() - {name})
             raise CourseError(f"{says}, or in a table `{name}` of {common}{near}")
         if len(table.get("edits", ())) > MAX_EDITS:
-            says = f"{path}: {name}: {len(table['edits'])} edits, where {MAX_EDITS} are the most"
+            says = f"{path}: {name}: {len(table['edits'])} edits; at most {MAX_EDITS} are allowed"
             raise CourseError(f"{says}; make two mistakes of it")
         found.append(convert(mistake, Mistake, f"{path}: {name}"))
     return tuple(found)
 
 
 def _tables(data: dict[str, Any], path: Path) -> dict[str, dict[str, Any]]:
-    """Return the tables of a file of mistakes, by name; raises `CourseError` if one is wrong."""
+    """Return the tables of a file of mistakes by name; raises `CourseError` for a wrong one."""
     try:
         convert(data, dict[str, MistakeTable], str(path))
     except CourseError as error:

@@ -1,7 +1,7 @@
-"""Named mistakes: groups of wrong answers that a teacher has named, beside the exercise's faults.
+"""Named mistakes: groups of wrong answers that a teacher has named, beside the catalogue.
 
-`grader name` writes them. They decide what a report says of a mistake and what it costs, but no
-answer, so nothing is graded again when they change.
+`grader name` writes them. They decide the text about a mistake and its price, but no answer, so
+nothing is graded again when they change.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from grader.files import write_whole
 
 HEAD = "# Mistakes that were named with `grader name`; `grader validate` checks them.\n"
 LISTS = ("fails", "secrets")
-DELETE = "\x7f"  # which TOML escapes and JSON does not
+DELETE = "\x7f"  # a character that TOML escapes and JSON does not
 
 
 class Named(Struct, frozen=True, forbid_unknown_fields=True):
-    """A mistake that a teacher has named: what it answers and fails, and what to say of it.
+    """A mistake that a teacher has named: its answers, its failed checks, and its text.
 
-    `costs` is its price in points; without one it is a third of the exercise, as for a fault.
-    `signature` is of its answers to public calls, `secrets` at the secret seeds of the classes in
-    which it was named, and `program` one student's code with it, by which other classes compare.
-    It is charged once for the checks that it `fails`.
+    `costs` is its price in points, by default a third of the exercise. `signature` is that of its
+    answers to public calls, `secrets` are those at the secret seeds of the classes that named it,
+    and `program` is one student's code with it, for comparison with other classes. It is charged
+    once for the checks that it `fails`.
     """
 
     id: str
@@ -48,7 +48,7 @@ class Named(Struct, frozen=True, forbid_unknown_fields=True):
         return hashlib.sha256(self.program.encode("utf-8", "replace")).hexdigest()[:16]
 
     def as_mistake(self) -> Mistake:
-        """Return it as one of the exercise's own, which has no edits."""
+        """Return it as a mistake of the exercise without edits."""
         return Mistake(name=self.id, says=self.says, hint=self.hint, costs=self.costs)
 
 
@@ -67,14 +67,14 @@ def load_named(exercise: Exercise) -> tuple[Named, ...]:
 
 
 def save_named(exercise: Exercise, named: Iterable[Named]) -> Path:
-    """Write the named mistakes of an exercise; raise `RequestError` if that cannot be done."""
+    """Write the named mistakes of an exercise; raise `RequestError` if that is impossible."""
     path = exercise.folder / NAMED_FILE
     tables = (f"\n[[named]]\n{_table(each)}" for each in named)
     try:
         write_whole(path, HEAD + "".join(tables))
         path.chmod((exercise.folder / "exercise.toml").stat().st_mode & 0o666)
     except OSError as error:
-        remedy = "ask whoever may write the course's folder to run this command there"
+        remedy = "ask somebody who may write to the course's folder to run this command"
         raise RequestError(f"cannot write {path}: {error.strerror}", remedy) from None
     return path
 

@@ -1,4 +1,4 @@
-"""Where a course is: a folder, a bundle or a zip of one, their address, or an installed package."""
+"""The places of a course: a folder, a bundle or zip, an address, or an installed package."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from grader.scratch import scratch_folder
 
 @contextlib.contextmanager
 def course_at(place: str, *, insecure: bool = False) -> Iterator[Course]:
-    """Yield the course at a place that is no bundle; what had to be unpacked is removed afterwards.
+    """Yield the course at a place that is not a bundle; remove unpacked files afterwards.
 
-    Raises `RequestError` if there is none, and `CourseError` if it is wrong.
+    Raises `RequestError` if there is no course, and `CourseError` if it is wrong.
     """
     _refuse_ambiguous(place)
     if is_address(place) or Path(place).is_file():
@@ -47,10 +47,10 @@ def course_at(place: str, *, insecure: bool = False) -> Iterator[Course]:
 def bundled_course(
     place: str, key_file: str = "", min_serial: int = 0, *, insecure: bool = False
 ) -> Iterator[Course]:
-    """Yield the course in a bundle, which is a file or has an address.
+    """Yield the course in a bundle, which is a file or at an address.
 
-    Whoever asks for a bundle asks for what the key's owner has written: nothing else is opened, and
-    no bundle that is older than `min_serial`.
+    A user who asks for a bundle wants the course of the key's owner: nothing else is opened, and
+    no bundle older than `min_serial`.
     """
     key = take_key(key_file, remedy_for_key())
     data = _loaded(place, ANOTHER_BUNDLE, insecure=insecure)
@@ -83,12 +83,12 @@ def _loaded(place: str, another: str, *, insecure: bool) -> bytes:
 
 
 def _name(place: str) -> str:
-    """Return a place as it may be printed."""
+    """Return a place in a printable form."""
     return shown(place) if is_address(place) else place
 
 
 def _course(place: str) -> Course:
-    """Return a course: the one in the folder that is named, one above it, or a package's."""
+    """Return a course: in the named folder, above it, or in a package."""
     if Path(place).is_dir():
         return course_in(Path(place).absolute())
     found = next(_courses_of_package(place), None)
@@ -98,9 +98,9 @@ def _course(place: str) -> Course:
 
 
 def _refuse_ambiguous(place: str) -> None:
-    """Raise `RequestError` for a name of an installed course that a file or folder here has, too.
+    """Raise `RequestError` if an installed course and a file or folder here have one name.
 
-    What is named is trusted, and whoever names a package need not know what lies here.
+    A named course is trusted, and a user who names a package may not know this folder.
     """
     is_name = not any(sign in place for sign in (os.sep, os.altsep) if sign)
     if not is_name or not place.strip(".") or not os.path.lexists(place):

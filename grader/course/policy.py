@@ -1,4 +1,4 @@
-"""The policy of a course: how points are weighted, what lateness costs, what students see when."""
+"""The policy of a course: weights, the price of lateness, and what students may see when."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Marking(Struct, frozen=True, forbid_unknown_fields=True):
     carry_forward: bool = True
 
 
-# Packages that draw, show progress or belong to a notebook: no exercise needs what they compute.
+# Packages that draw, show progress or belong to a notebook: no exercise needs their results.
 MUTED = (
     *("matplotlib", "mpl_toolkits", "pylab", "seaborn", "plotly", "tqdm", "IPython", "ipywidgets"),
     *("google.colab", "torch.utils.tensorboard", "tensorboard", "torchinfo", "torchsummary"),
@@ -62,9 +62,9 @@ MUTED = (
 
 
 class CourseList(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A table in `lists` of `course.toml`: some of the exercises, as a course of their own.
+    """A table in `lists` of `course.toml`: some of the exercises, as a separate course.
 
-    Without `exercises`, it has all; without `title`, that of the course.
+    Without `exercises`, it has all of them; without `title`, the course's title.
     """
 
     points: Count
@@ -86,7 +86,7 @@ class CourseSettings(Struct, frozen=True, forbid_unknown_fields=True):
     zone: str = ""
     late: Late = Late()
     extra_credit: tuple[str, ...] = ()
-    weights: dict[str, Any] = {}  # values are converted one by one: an error names the exercise
+    weights: dict[str, Any] = {}  # converted one by one, so that an error names the exercise
     show: Show = Show()
     marking: Marking = Marking()
     mute_imports: tuple[str, ...] = MUTED
@@ -140,7 +140,7 @@ class Policy:
         return bool(self.per_day or self.steps)
 
     def keeps(self, days: float) -> float:
-        """Return the percentage of its points that a submission keeps when it is `days` late."""
+        """Return the percentage of its points that a submission keeps if it is `days` late."""
         if days <= 0:
             return 100.0
         if self.steps:
@@ -150,7 +150,7 @@ class Policy:
         return max(kept, self.floor)
 
     def counted_days(self, days: float) -> float:
-        """Return a delay as it counts: in days begun, unless the rule has steps."""
+        """Return the delay that counts: in days begun, unless the rule has steps."""
         return round(days, 2) if self.steps or not self.per_day else math.ceil(days)
 
     def mark(
@@ -160,7 +160,7 @@ class Policy:
         adjustment: Adjustment | None = None,
         free: float = 0.0,
     ) -> Mark:
-        """Return the mark for these results when the submission is `days` late.
+        """Return the mark for these results if the submission is `days` late.
 
         An `adjustment` of the mark is added at the end, whatever lateness takes off. Of the days
         begun, as many cost nothing as are `free`.
@@ -208,7 +208,7 @@ class Policy:
             yield NOT_NEGATIVE, max(0.0, left + adjustment.points)
 
     def _how(self, exercises: Sequence[ExerciseResult]) -> str:
-        """Return in words how the exercises count, other than with the points of their tests."""
+        """Return in words how exercises count, if not simply with the points of their tests."""
         ways = {
             "adjusted": any(exercise.adjustment for exercise in exercises),
             "weighted": any(self._weight(exercise) != 1 for exercise in exercises),
@@ -217,7 +217,7 @@ class Policy:
         return ", ".join(way for way, applies in ways.items() if applies)
 
     def _changes(self, exercise: ExerciseResult) -> bool:
-        """Return whether an exercise counts other than with the points of its tests."""
+        """Return whether an exercise does not simply count with the points of its tests."""
         is_extra = exercise.name in self.extra_credit
         return is_extra or self._counts(exercise) != exercise.points
 
@@ -238,9 +238,9 @@ class Policy:
 
 
 def _summed(steps: Iterable[tuple[str, float]]) -> tuple[MarkStep, ...]:
-    """Return the steps that say or change something.
+    """Return the steps that have a text or change the total.
 
-    What is added is the difference of two rounded totals, so that every line adds up as printed.
+    Each step adds the difference of two rounded totals, so that every line adds up as printed.
     """
     summed: list[MarkStep] = []
     before = 0.0
@@ -269,7 +269,7 @@ def _free_in_words(free: float) -> str:
 
 
 def delay_in_words(days: float) -> str:
-    """Return how late something is, such as "2 days and 6 minutes late"."""
+    """Return a delay in words, such as "2 days and 6 minutes late"."""
     minutes = max(1, round(days * 24 * 60))
     sizes = {"day": minutes // 1440, "hour": minutes // 60 % 24, "minute": minutes % 60}
     parts = [f"{n} {unit}{'s' if n > 1 else ''}" for unit, n in sizes.items() if n]

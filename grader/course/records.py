@@ -1,6 +1,4 @@
-"""The files of records in a students' copy, two an exercise: a zip of its cases and their answers,
-and what is said of each known mistake, as JSON.
-"""
+"""The files of a students' copy's records: a zip of cases and answers, a JSON file of texts."""
 
 from __future__ import annotations
 
@@ -13,15 +11,15 @@ from msgspec import Struct
 from grader.errors import CourseError
 from grader.files import DAMAGED_ZIP
 
-FOLDER = "records"  # in the students' folder
-CASES, ANSWERS = "cases.py", "answers.msgpack"  # the parts of a file
-MAX_BYTES, MAX_CASES = 64 * 1024**2, 1024**2  # of a part, and of the cases, unpacked
-MAX_SAYINGS = 1024**2  # bytes of the file of sayings
-ENDING = ".bin"  # a zip, but not one of a student's
+FOLDER = "records"  # the folder of the records, in the students' folder
+CASES, ANSWERS = "cases.py", "answers.msgpack"  # the parts of a zip
+MAX_BYTES, MAX_CASES = 64 * 1024**2, 1024**2  # bytes of a part, and of the cases, unpacked
+MAX_SAYINGS = 1024**2  # bytes of the JSON file
+ENDING = ".bin"  # a zip, but not a student's
 
 
 class Saying(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a students' copy says of a known mistake, with the number that it usually has."""
+    """The texts of a students' copy about a known mistake, with its usual number."""
 
     name: str
     says: str
@@ -35,12 +33,12 @@ def file_of(name: str) -> str:
 
 
 def sayings_of(name: str) -> str:
-    """Return the path of what is said of an exercise's mistakes, in the students' folder."""
+    """Return the path of the texts about an exercise's mistakes, in the students' folder."""
     return f"{FOLDER}/{name}.json"
 
 
 def part(archive: zipfile.ZipFile, name: str) -> bytes:
-    """Return a part of an open file; raises `KeyError` without one, `ValueError` if it is huge."""
+    """Return a part of an open zip; raises `KeyError` if missing, `ValueError` if too large."""
     most = MAX_CASES if name == CASES else MAX_BYTES
     if archive.getinfo(name).file_size > most:
         raise ValueError(f"{name} is larger than {most} bytes, unpacked")
@@ -48,9 +46,9 @@ def part(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def cases_in(data: bytes, name: str) -> str:
-    """Return the cases in the bytes of the file `name`, as text; nothing if it is damaged.
+    """Return the cases in the bytes of the file `name`, as text; empty if it is damaged.
 
-    Raises `CourseError` if they are huge.
+    Raises `CourseError` if they are too large.
     """
     errors = (OSError, KeyError, RuntimeError, NotImplementedError, *DAMAGED_ZIP)
     with contextlib.suppress(*errors), zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -25,7 +25,7 @@ Seconds = Annotated[float, msgspec.Meta(gt=0, le=MAX)]
 Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
 
 T = TypeVar("T", bound=msgspec.Struct)
-TIMES = (datetime, date, time)  # native in TOML, so text is not converted to them
+TIMES = (datetime, date, time)  # TOML has these types, so texts are not converted to them
 PLAIN = {
     "`int`": "a whole number",
     "`float`": "a number",
@@ -38,7 +38,7 @@ PLAIN = {
 
 
 def _load_json(text: str) -> Any:
-    """Return JSON data, which may be anybody's, without terminal controls in its texts."""
+    """Return JSON data, which may be a stranger's, without terminal controls in its texts."""
     return _without_controls(json.loads(text))
 
 
@@ -77,7 +77,7 @@ def _text_of(data: bytes, path: Path) -> str:
 
 
 def read_settings(path: Path, form: type[T], **added: Any) -> T:
-    """Read a TOML or JSON file into a struct; `added` fields come from elsewhere.
+    """Read a TOML or JSON file into a struct; `added` are fields from elsewhere.
 
     Raises `CourseError` that names the file, and the line or the key that is wrong.
     """
@@ -98,9 +98,9 @@ def _parsed(content: bytes, path: Path) -> Any:
 
 
 def decode_settings(content: bytes, path: Path, form: type[T], **added: Any) -> T:
-    """Do with the bytes of a file what `read_settings` does with the file."""
+    """Read the bytes of a file as `read_settings` reads the file."""
     parsed = _parsed(content, path)
-    is_table = isinstance(parsed, dict)  # which JSON need not hold
+    is_table = isinstance(parsed, dict)  # JSON may hold something else
     if is_table and (known := sorted(added.keys() & parsed.keys())):
         raise CourseError(f"{path}: unknown key `{known[0]}`")
     settings: T = convert(parsed | added if is_table and added else parsed, form, str(path))
@@ -119,21 +119,21 @@ def convert(data: Any, form: Any, where: str) -> Any:
 
 
 def _follow(path: str, data: Any, form: Any) -> tuple[str, Any]:
-    """Return the key at a path such as `.fault[3].hint`, and the type that stands there.
+    """Return the key at a path such as `.fault[3].hint`, and the type at that place.
 
-    An entry of a list is called by its name, if it has one: `fault.no_scale.hint`.
+    An entry of a list is shown by its name, if it has one: `fault.no_scale.hint`.
     """
     called = ""
     for field, index in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", path):
         key = field
-        if index == "...":  # a value of a table with any keys
+        if index == "...":  # a value of a table with arbitrary keys
             form = get_args(form)[1]
             key = next(each for each, value in data.items() if not _fits(value, form))
             data = data[key]
         else:
             data = data[key or int(index)]
             form = get_type_hints(form)[key] if key else get_args(form)[0]
-        if get_origin(form) in (Union, UnionType):  # with None, for a key that is left out
+        if get_origin(form) in (Union, UnionType):  # optional, for a key that may be missing
             form = get_args(form)[0]
         name = key or (data.get("name") if isinstance(data, dict) else None)
         called += f".{name}" if name else f"[{index}]"
@@ -149,7 +149,7 @@ def _fits(value: Any, form: Any) -> bool:
 
 
 def _in_plain_words(problem: str, form: Any) -> str:
-    """Reword what msgspec says of a value of type `form`, such as "Expected `int`, got `str`"."""
+    """Reword msgspec's message on a value of type `form`: "Expected `int`, got `str`"."""
     if unknown := re.fullmatch("Object contains unknown field `(.*)`", problem):
         known = form.__struct_fields__
         hint = did_you_mean(unknown[1], known) or f"; the keys are {', '.join(known)}"

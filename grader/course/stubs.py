@@ -16,11 +16,11 @@ from grader.errors import CourseError
 from grader.syntax_trees import syntax_tree
 
 START, END = "# --- solution", "# --- end"
-UNWRITTEN = "NotImplementedError"  # what every stub raises
-MAX_COMMENTS = 8 * 1024  # characters that may be added to a stub without work in them
+UNWRITTEN = "NotImplementedError"  # the error of every stub
+MAX_COMMENTS = 8 * 1024  # characters that may be added to a stub without counting as work
 
-# Each of these takes linear time, because nothing in them is tried twice. What repeats a group is
-# in `(?>…)`: Python 3.11.0 to 3.11.4 match the same group wrongly with `*+` behind it.
+# Each pattern takes linear time, because no part of it is tried twice. A repeated group is in
+# `(?>…)`, because Python 3.11.0 to 3.11.4 match a group with `*+` wrongly.
 _LONG = r'"""[^"\\]*+(?>(?:(?:\\(?:.|\Z)|"(?!""))[^"\\]*+)*)(?:"""|\Z)'
 _SHORT = r'"[^"\\\r\n]*+(?>(?:\\(?:.|\Z)[^"\\\r\n]*+)*)"?'
 _STRING = "|".join([_LONG, _LONG.replace('"', "'"), _SHORT, _SHORT.replace('"', "'")])
@@ -31,7 +31,7 @@ _IMPORT = r"(?:import|from)[ \t][^\r\n\"'#;]*+"
 _PREAMBLE = rf"(?>(?:\s++|{_COMMENT}|[rRuUbB]{{0,2}}(?:{_STRING})|^{_IMPORT})*)"
 _DEFINES_FIRST = re.compile(rf"{_PREAMBLE}^(?:async\b|def\b|class\b|@)", re.DOTALL | re.MULTILINE)
 _DEFINES = re.compile(r"(?:async |def |class )|[^\W\d][^=(]*=")
-_COMMANDS = "get_ipython()"  # what IPython makes of lines such as `%pip`
+_COMMANDS = "get_ipython()"  # IPython's translation of lines such as `%pip`
 _ADDS_NOTHING = ("import ", "from ", _COMMANDS)
 
 
@@ -63,21 +63,21 @@ def untouched_text(exercise: Exercise) -> str:
 def is_untouched(text: str, stub: str) -> bool:
     """Return whether a text is no more than a stub, or defines nothing at all.
 
-    Only code counts: comments, docstrings, imports and the cells of a notebook do not. It is no
-    parser and takes linear time, so it may run on what a stranger wrote.
+    Only code counts, not comments, docstrings, imports or the marks of cells. It uses no parser
+    and takes linear time, so it may run on a stranger's text.
     """
     if len(text) > 2 * len(stub) + MAX_COMMENTS:
         return False
     if UNWRITTEN not in text and _DEFINES_FIRST.match(text):
-        return False  # most files are written, and this is soon known of them
+        return False  # quick, and enough for most files, which are written
     lines = _written(text)
     return not Counter(lines) - _code_of_stub(stub) or not any(map(_DEFINES.match, lines))
 
 
 def line_left_above_code(text: str) -> int:
-    """Return the first line where a stub's `raise` stands above code that it keeps from running.
+    """Return the first line in which a stub's `raise` keeps the code below from running.
 
-    0 if there is none, or the text cannot be parsed.
+    0 if there is none, or if the text cannot be parsed.
     """
     try:
         nodes = [*ast.walk(syntax_tree(text))]
@@ -97,7 +97,7 @@ def _is_stub(statement: ast.Raise) -> bool:
 def only_code(text: str) -> str:
     """Return a text without its comments, docstrings and blank lines, and without `%` commands.
 
-    Two texts with the same code do the same. It takes linear time as well.
+    Texts with the same result do the same. It takes linear time as well.
     """
     return "\n".join(line for line in _code_lines(text) if not line.startswith(_COMMANDS))
 
@@ -108,13 +108,13 @@ def _code_of_stub(stub: str) -> Counter[str]:
 
 
 def _written(text: str) -> list[str]:
-    """Return the lines of code that a student writes, whatever their spaces."""
+    """Return the lines of code that a student writes, without their spaces."""
     lines = (" ".join(line.split()) for line in _code_lines(text))
     return [line for line in lines if not line.startswith(_ADDS_NOTHING)]
 
 
 def _code_lines(text: str) -> Iterator[str]:
-    """Yield the lines with code in a text, each with all of a string that begins in it."""
+    """Yield the lines of code in a text, each with the whole of a string that begins in it."""
     for line in _COMMENT_OR_STRING.sub(_on_one_line, text).splitlines():
         if (code := line.strip()) and not _ONLY_STRING.fullmatch(code):
             yield line.rstrip()
@@ -140,7 +140,7 @@ def _forbidden_note(exercise: Exercise) -> str:
 
 
 def _origin(exercise: Exercise) -> str:
-    """Return what the exercise adds to those before it, and the paper that it comes from."""
+    """Return lines on what is new in the exercise, and on the paper that it comes from."""
     said = f"What is new: {exercise.adds}" if exercise.adds else ""
     paper = f"From: {exercise.paper}" if exercise.paper else ""
     return "".join(f"\n\n{textwrap.fill(text, 76)}" for text in (said, paper) if text)
@@ -150,7 +150,7 @@ def _without_docstring(text: str, file: Path) -> str:
     try:
         tree = syntax_tree(text)
     except SyntaxError as error:
-        raise CourseError(f"{file}:{error.lineno}: this is no valid Python: {error.msg}") from None
+        raise CourseError(f"{file}:{error.lineno}: this is not valid Python: {error.msg}") from None
     if ast.get_docstring(tree) is None:
         return "\n" + text
     return "".join(text.splitlines(keepends=True)[tree.body[0].end_lineno :])
@@ -160,7 +160,8 @@ def _blanked(code: str, exercise: Exercise) -> str:
     """Return the code with an exception in place of each part between the marks."""
     where = exercise.folder / "solution.py"
     code = code.removesuffix("\n") + "\n"
-    # the text before the first mark; then the indent of each mark, the mark, the text after it
+    # the text before the first mark; then, for each mark, its indent, itself, and the text after
+    # it
     text, *parts = re.split(rf"(?m)^([ \t]*)({START}|{END})[ \t]*\n", code)
     marks = parts[1::3]
     for mark, wanted in zip_longest(marks, [START, END] * ((len(marks) + 1) // 2)):

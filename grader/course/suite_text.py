@@ -1,7 +1,7 @@
-"""What students' copies get of a suite made of cases: its text without what stays hidden.
+"""The part of a suite made of cases that students' copies get.
 
-Cut are plain tests, the cases that say `hidden=True` or `tells=False`, and what only these use.
-Comments between statements go as well: they may be about what was cut.
+Plain tests are cut, cases with `hidden=True` or `tells=False`, and code that only these use.
+Comments between statements are cut as well, because they may be about cut code.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from grader.course.course import Exercise
 from grader.syntax_trees import syntax_tree
 
 SUITE = "test_hidden.py"
-MADE_OF_CASES = "grader.authors"  # what the suites import whose checks are made of cases
-CUT = {"hidden": True, "tells": False}  # keywords of a case that no students' copy holds
+MADE_OF_CASES = "grader.authors"  # the module that suites made of cases import
+CUT = {"hidden": True, "tells": False}  # keywords of cases that students' copies do not get
 MARKS = "pytestmark"
 
 
 def has_cases(exercise: Exercise) -> bool:
-    """Return whether the suite of an exercise is there, and made of cases."""
+    """Return whether an exercise has a suite made of cases."""
     path = exercise.folder / SUITE
     return bool(exercise.folder.name) and path.is_file() and MADE_OF_CASES in exercise.read(SUITE)
 
 
 def shipped_cases(exercise: Exercise) -> str:
-    """Return what students' copies get of the suite of an exercise."""
+    """Return the part of an exercise's suite that students' copies get."""
     return shipped(exercise.read(SUITE))
 
 
 @functools.lru_cache(maxsize=64)
 def shipped(text: str) -> str:
-    """Return the text of a suite without what stays hidden; raises `SyntaxError`."""
+    """Return the text of a suite without its hidden parts; raises `SyntaxError`."""
     tree, lines = syntax_tree(text), text.split("\n")
     kept = [_Part(part) for node in tree.body if (part := _kept(node, lines)) is not None]
     while len(used := _used(kept)) < len(kept):
@@ -42,7 +42,7 @@ def shipped(text: str) -> str:
 
 
 def _kept(node: ast.stmt, lines: Sequence[str]) -> str | None:
-    """Return the text of a statement without the cases that are cut; None if nothing is left."""
+    """Return the text of a statement without the cut cases; None if nothing is left."""
     if _is_cut(node):
         return None
     start = _start(node)
@@ -63,7 +63,7 @@ def _kept_parts(nodes: Sequence[ast.stmt], lines: Sequence[str]) -> list[str]:
 
 
 def _start(node: ast.stmt) -> int:
-    """Return the first line of a statement: that of its first decorator, if it has any."""
+    """Return the first line of a statement, or of its first decorator."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(each.lineno for each in decorators)])
 
@@ -77,7 +77,7 @@ def _is_cut(node: ast.stmt) -> bool:
 
 
 def _makes_cut(call: ast.expr) -> bool:
-    """Return whether an expression makes a case that is cut."""
+    """Return whether an expression makes a cut case."""
     return isinstance(call, ast.Call) and any(
         keyword.arg in CUT
         and isinstance(keyword.value, ast.Constant)
@@ -87,7 +87,7 @@ def _makes_cut(call: ast.expr) -> bool:
 
 
 class _Part:
-    """The text of a statement, the names that it defines, and all those that stand in it."""
+    """The text of a statement, the names that it defines, and all names in it."""
 
     def __init__(self, text: str) -> None:
         tree = syntax_tree(text)
@@ -106,7 +106,7 @@ def _used(parts: Sequence[_Part]) -> list[_Part]:
 
 
 def _defined(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that one statement defines, if it does nothing else that may matter."""
+    """Yield the names that a statement defines, if it may do nothing else."""
     node = tree.body[0]
     if isinstance(node, ast.Import | ast.ImportFrom):
         if getattr(node, "module", "") != "__future__":

@@ -1,4 +1,4 @@
-"""What students may see of a report. It is decided here once, before any view is made."""
+"""Decides, once and before any view is made, what students may see of a report."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def after_due(report: Report, policy: Policy) -> Report:
 
 
 def is_past_due(policy: Policy, now: datetime | None = None, own: datetime | None = None) -> bool:
-    """Whether the due date has passed, or a student's `own`; true for a course without one."""
+    """Whether the due date, or a student's `own`, has passed; true if the course has none."""
     due = own or policy.due
     return due is None or (now or datetime.now(UTC)) >= due
 
 
 def due_of(report: Report) -> datetime | None:
-    """Return the due date of an extension; None if a report has none."""
+    """Return the end of a report's extension; None if it has none."""
     return datetime.fromisoformat(report.due) if report.due else None
 
 
@@ -89,7 +89,7 @@ def _allows(when: str, past_due: bool) -> bool:
 def _visible_diagnosis(
     diagnosis: Diagnosis | None, shown: set[str], failed: set[str]
 ) -> Diagnosis | None:
-    """Return the part of a diagnosis that rests on shown tests: the rest reveals hidden ones."""
+    """Return the part of a diagnosis that rests on shown tests; the rest reveals hidden ones."""
     visible = diagnosis and _supported(diagnosis, shown)
     if visible is None:
         return None
@@ -102,16 +102,16 @@ def _visible_diagnosis(
 
 
 def _names(diagnosis: Diagnosis | None, charges: Collection[Charge]) -> bool:
-    """Return whether what is shown of a diagnosis names the mistakes that are charged."""
+    """Return whether the shown part of a diagnosis names the charged mistakes."""
     charged = {charge.fault for charge in charges}
     explanations = (diagnosis, *diagnosis.tie) if diagnosis else ()
     return any(charged == set(each.faults) for each in explanations)
 
 
 def _supported(explanation: E, shown: set[str]) -> E | None:
-    """Return an explanation with only its shown tests; None if those of a mistake are all hidden.
+    """Return an explanation with only its shown tests; None if all tests of a mistake are hidden.
 
-    A mistake that fails no test is proven by other answers, and hides nothing.
+    A mistake that fails no test is proven by other answers, and reveals no hidden test.
     """
     tests = tuple(tuple(name for name in names if name in shown) for names in explanation.tests)
     is_hidden = any(names and not seen for names, seen in zip(explanation.tests, tests))
@@ -128,7 +128,7 @@ def _with_reason(test: Outcome, sentences: Mapping[str, str]) -> Outcome:
 
 
 def _unexplained(test: Outcome) -> Outcome:
-    """Return a test whose wrong cases do not say whether a mistake explains them."""
+    """Return a test without the remarks on whether a mistake explains its wrong cases."""
     return replace(test, wrong=tuple(replace(case, explained=False) for case in test.wrong))
 
 

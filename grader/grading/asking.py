@@ -1,4 +1,4 @@
-"""What cases ask with: modules with random parameters, gradients, what was written, what works."""
+"""The questions of cases: modules with random parameters, gradients, writes, working calls."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from grader.report import UNWRITTEN
 from grader.sandbox.host.proxies import Student, code_of
 
 MAX_PARAMETERS = 1_000_000  # numbers in the parameters of one module
-MAX_KEPT = 1_000  # numbers of one parameter that are kept
+MAX_KEPT = 1_000  # numbers stored for one parameter
 
-ACCEPTED = [True] * MANY  # what a case returns after a call that must be refused
+ACCEPTED = [True] * MANY  # the result of a case after a call that must be refused
 
 
 def build(
@@ -42,11 +42,11 @@ def build(
 ) -> Any:
     """Return the module `made(*args, **kwargs)` with random parameters, in evaluation mode.
 
-    With `layers`, the parameters of other layers keep their values. Layers with nearly these names
-    are found all the same: one check asks for names, and the others need not.
+    With `layers`, the parameters of other layers keep their values. Layers with similar names are
+    found as well: one check asks for names, so the others need not.
 
-    What a parameter is filled with depends on its name and the seed alone, so that two modules
-    with the same parameters compute the same, in whatever order they were made.
+    The values of a parameter depend only on its name and the seed, so two modules with the same
+    parameters compute the same, in whatever order the parameters were made.
 
     Example::
 
@@ -62,7 +62,7 @@ def build(
         raise Mismatch("the module has far more parameters than the exercise asks for")
     asked = names_asked_for(layers, shapes)
     state = {
-        # A student decides how large parameters are, and what is kept must stay small.
+        # A student decides the size of parameters, and the stored numbers must stay few.
         name: (_kept_filling if math.prod(shape) <= MAX_KEPT else _filling)(
             asked.get(name, name), shape, rng.seed
         )
@@ -80,13 +80,14 @@ def _filling(name: str, shape: tuple[int, ...], seed: int) -> Tensor:
     return own.randn(*shape) * 0.5 + 0.25
 
 
-_kept_filling = functools.lru_cache(maxsize=4096)(_filling)  # many programs are given the same
+_kept_filling = functools.lru_cache(maxsize=4096)(_filling)  # many programs get the same parameters
 
 
 def gradients(call: Any, *inputs: Any) -> dict[str, Any]:
     """Return the output of `call(*inputs)` and the gradients of a weighted sum of it.
 
-    They are those of the floating-point inputs, and of the parameters if `call` is a module.
+    The gradients are those of the floating-point inputs, and of the parameters if `call` is a
+    module.
 
     Example::
 
@@ -118,7 +119,7 @@ def gradients(call: Any, *inputs: Any) -> dict[str, Any]:
 
 
 def written(student: Student, call: Callable[..., Any], *inputs: Any) -> list[Any]:
-    """Return the arguments `inputs` as they are after a call.
+    """Return the arguments `inputs` in their state after a call.
 
     Example::
 
@@ -134,9 +135,9 @@ def written(student: Student, call: Callable[..., Any], *inputs: Any) -> list[An
 
 
 def works(call: Callable[[], Any]) -> bool:
-    """Return whether a call works, where only that is asked.
+    """Return whether a call works, if nothing else is asked.
 
-    What is not written yet does not work either, but tells nothing: then this raises.
+    Code that is not written yet shows nothing, so its error is raised.
 
     Example::
 
@@ -151,15 +152,15 @@ def works(call: Callable[[], Any]) -> bool:
         if failure.kind in UNWRITTEN:
             raise
         return False
-    except Exception:  # of known mistakes, which raise as they are
+    except Exception:  # errors of known mistakes, which run in this process
         return False
     return True
 
 
 def works_too(one: Callable[[], Any], other: Callable[[], Any]) -> list[bool]:
-    """Return whether the call `other` works, where `one` does, as often as a name needs.
+    """Return whether the call `other` works if `one` does, as often as naming needs.
 
-    Raises what `one` raises: an error that comes with every call tells nothing of this one.
+    Raises the error of `one`: an error of every call shows nothing about `other`.
 
     Example::
 
@@ -175,9 +176,9 @@ def works_too(one: Callable[[], Any], other: Callable[[], Any]) -> list[bool]:
 
 
 def works_when_new(module: Any, make: Callable[[], Any], x: Tensor) -> list[bool]:
-    """Return whether a module as it is made works for x in float32, as often as a name needs.
+    """Return whether a new module works for x in float32, as often as naming needs.
 
-    Raises what the same `module` raises that was given parameters and a dtype.
+    Raises the error of `module`, which has given parameters and a given dtype.
 
     Example::
 
@@ -191,9 +192,9 @@ def works_when_new(module: Any, make: Callable[[], Any], x: Tensor) -> list[bool
 
 
 def works_elsewhere(make: Callable[[], Any], x: Tensor) -> list[bool]:
-    """Return whether a module that is made works for x on another device, as often as a name needs.
+    """Return whether a new module works for x on another device, as often as naming needs.
 
-    Raises what the module raises here.
+    Raises the error of the module on this device.
 
     Example::
 
@@ -206,9 +207,9 @@ def works_elsewhere(make: Callable[[], Any], x: Tensor) -> list[bool]:
 
 
 def finite_too(one: Tensor, other: Tensor) -> Tensor:
-    """Return which numbers of the output `other` are finite, or nan if not all of `one` are.
+    """Return which numbers of the output `other` are finite, or nan unless all of `one` are.
 
-    What is nan wherever it is asked tells nothing of one call.
+    Code that gives nan everywhere shows nothing about one call.
 
     Example::
 
@@ -226,7 +227,7 @@ def seeded(
 ) -> AbstractContextManager[None]:
     """Seed torch's generator where the student's code runs, for the calls in the block.
 
-    Python's and NumPy's are seeded as well, unless `only_torch` is asked for.
+    Python's and NumPy's generators are seeded as well, unless `only_torch` is set.
 
     Example::
 
@@ -244,7 +245,7 @@ def seeded(
 def steps_reported(student: Student, steps: int, train: Callable[[Any], Any]) -> list[int]:
     """Return how often each number from 0 to `steps + 1` is reported by `train(report)`.
 
-    It trains a model for `steps` steps. The counts come as often as a name needs.
+    It trains a model for `steps` steps. The counts are repeated as often as naming needs.
 
     Example::
 

@@ -1,11 +1,11 @@
-"""What cases are about."""
+"""Aspects: the subjects of cases."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# What cases of many exercises are about, the most telling first: its name, and what is said of it
-# if no known mistake explains what comes out. A suite can add aspects of its own.
+# Aspects of many exercises, the most telling first: the name, and the words for it in a report if
+# no known mistake explains its wrong answers. A suite can add aspects of its own.
 ASPECTS = {
     "values": "the values at ordinary sizes",
     "square": "the values where all sizes are equal",
@@ -27,7 +27,7 @@ ASPECTS = {
     "writes": "arguments that must stay as they are",
     "refusals": "calls that must be refused",
 }
-# Aspects in which the same mistake may come out in several ways. Writes are none of them: code that
+# Aspects in which the same mistake may have several results. "writes" is not among them: code that
 # leaves its arguments alone does not have a mistake that writes into them.
 EDGES = frozenset(
     (
@@ -46,9 +46,9 @@ EDGES = frozenset(
 
 @dataclass(frozen=True)
 class Aspect:
-    """What a case is about: its name, what is said of it, and whether it is an edge.
+    """The subject of a case: its name, its words in a report, and whether it is an edge.
 
-    At an edge, the same mistake may come out in several ways.
+    At an edge, the same mistake may have several results.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Checks made of cases: what a suite asks, written once.
+"""Checks made of cases: the questions of a suite, written once.
 
 A case is a few calls with one answer, the same for everybody. The student's code, the reference
 and every known mistake answer it; the very same answers decide a check, name the mistake, and price
@@ -21,12 +21,12 @@ from grader.sandbox.host.proxies import Student, code_of
 
 Ask = Callable[[Any, Rng], Any]
 F = TypeVar("F", bound=Ask)
-MAX_NAME = 80  # characters of the name of a case that is made from its sentence
+MAX_NAME = 80  # characters of a case's name, if that is made from its sentence
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One case: its name, its aspect, what it asks in a sentence, and its function."""
+    """One case: its name, its aspect, its question as a sentence, and its function."""
 
     name: str
     about: Aspect
@@ -40,7 +40,7 @@ class Case:
 
     @property
     def aspect(self) -> str:
-        """The name of what it is about."""
+        """The name of its aspect."""
         return self.about.name
 
     @property
@@ -50,11 +50,11 @@ class Case:
 
     @property
     def check(self) -> str:
-        """The name of the check that it decides; nothing if it belongs to none."""
+        """The name of the check that it decides; empty if it belongs to none."""
         return self.of.name if self.of and self.decides else ""
 
     def ask(self, student: Student, seed: int, exercise: str) -> Any:
-        """Return what the case returns on this code; raises what the code raises."""
+        """Return the answer of this code to the case; raises the errors of the code."""
         name = f"case {self.name}"
         code_of(student).manual_seed(seed_of_worker(seed, exercise, name))
         return self.function(student, Rng(seed_of_test(seed, exercise, name)))
@@ -85,7 +85,7 @@ class Check:
     ) -> None:
         self.sentence, self.points, self.visible = sentence, points, visible
         self._about = _aspect(about)
-        self.name = ""  # that of the suite's variable, once it is collected
+        self.name = ""  # the name of the suite's variable, once it is collected
         self.cases: list[Case] = []
 
     @overload
@@ -118,10 +118,10 @@ class Check:
         """Add a case: a sentence and a function of `(student, rng)`, or mark a function as one.
 
         The sentence of a marked function is its docstring, unless one is given. `about` is the
-        case's own aspect. Right code gives the reference's answer, or the case does not decide
-        (`decides=False`): it then only tells mistakes apart. One with `tells=False` only decides. A
-        hidden one stays out of students' copies. `within` is a tolerance of its own, relative and
-        absolute.
+        case's own aspect. If right code may answer otherwise than the reference, the case must not
+        decide (`decides=False`): it then only tells mistakes apart. A case with `tells=False` only
+        decides. A hidden case stays out of students' copies. `within` is a tolerance of its own,
+        relative and absolute.
 
         Example::
 
@@ -172,7 +172,7 @@ def _name_from(sentence: str) -> str:
 
 
 def cases_of(names: dict[str, Any], file: str) -> list[Case]:
-    """Return the cases of all checks in a suite, whose names these are; raises `CourseError`."""
+    """Return the cases of all checks among the names of a suite; raises `CourseError`."""
     found: dict[str, Case] = {}
     for name, value in names.items():
         if isinstance(value, Check) and name.startswith("test_"):

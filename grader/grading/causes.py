@@ -1,4 +1,4 @@
-"""What may be behind many wrong answers: where nan begins and why, and what a file changes."""
+"""Common causes of many wrong answers: the origin of nan, and changes of global settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grader.report import Diagnosis
 from grader.sandbox.host.proxies import Student, code_of
 
 BEGINS = re.compile(r"(nan|infinity|root)\.([a-z_]+)\.\w*\.([^\n]+):(\d{1,6})")
-NAN = {  # why nan comes out, by the word of the watch
+NAN = {  # the reason for nan, by the word of the watch
     "all_hidden": "a row of scores is -inf everywhere, so its softmax divides 0 by 0",
     "infinity_by_infinity": "infinity divided by infinity is nan",
     "infinity_less_infinity": "infinity minus infinity is nan",
@@ -36,7 +36,7 @@ NAN = {  # why nan comes out, by the word of the watch
     "zero_by_zero": "0 divided by 0 is nan",
     "zero_times_infinity": "0 times infinity is nan",
 }
-INFINITY = {  # why infinity comes out
+INFINITY = {  # the reason for infinity, by the same words
     "by_zero": "a number divided by 0 is infinite",
     "exponential": "the exponential of a large number is more than a float can hold",
     "logarithm_of_zero": "the logarithm of 0 is -infinity",
@@ -50,7 +50,7 @@ FROM_INFINITY = (
 
 @dataclass(frozen=True)
 class Beginning:
-    """Where something begins, and why: a word of the watch."""
+    """The place where nan or infinity begins, and the reason: a word of the watch."""
 
     why: str
     file: str
@@ -68,10 +68,10 @@ def with_causes(
     module: Callable[[], Student],
     texts: Mapping[str, str],
 ) -> Diagnosis | None:
-    """Return a diagnosis whose facts begin with what may be behind the others.
+    """Return a diagnosis whose facts begin with a common cause, if there is one.
 
-    That is what the file changes for all code, and where nan begins. `module` returns the student's
-    code anew, and `texts` are the files by exercise.
+    Causes are the file's changes of global settings, and the origin of nan. `module` returns the
+    student's code anew, and `texts` are the files by exercise.
     """
     if diagnosis is None or (diagnosis.faults and not diagnosis.facts):
         return diagnosis
@@ -87,23 +87,23 @@ def with_causes(
 
 
 def nan_in_words(ask: Callable[[], Any], student: Student, texts: Mapping[str, str]) -> str:
-    """Return where nan begins in the calls that `ask` makes, and why; nothing if nothing is seen.
+    """Return where nan begins in the calls of `ask`, and why; nothing if no nan is seen.
 
-    `texts` are the student's files by exercise. Nan may be in the answer, or in gradients alone.
+    `texts` are the student's files by exercise. Nan may be in the answer, or only in gradients.
     """
     try:
         with code_of(student).watched("nan") as counts:
             answer = values_of(ask())
     except GraderError:
         raise
-    except Exception:  # an error tells itself where it is raised
+    except Exception:  # an error shows itself where it is raised
         return ""
     begins = dict(_parsed(counts.begins))
     return _in_words(begins, texts, in_gradient_alone=not nan_in(answer))
 
 
 def _parsed(told: Iterable[str]) -> Iterable[tuple[str, Beginning]]:
-    """Yield what a worker told; a student's code may have changed it to anything."""
+    """Yield the notes of a worker; a student's code may have changed them to anything."""
     for text in itertools.islice(told, 3):
         if match := BEGINS.fullmatch(text):
             what, why, file, line = match.groups()

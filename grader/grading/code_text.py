@@ -1,6 +1,6 @@
 """The code of a file: its text without comments, docstrings and blank lines.
 
-What is kept of a program holds as long as its code is the same. Imports no torch.
+Stored data about a program is valid as long as its code is the same. Imports no torch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from grader.report import without_controls
 from grader.sandbox.cells import CELL
 
-MAX_LINE = 70  # characters of a line that is quoted
+MAX_LINE = 70  # characters of a quoted line
 STARTS_STATEMENT = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING)
 ENDS_STATEMENT = (tokenize.NEWLINE, tokenize.COMMENT, tokenize.ENDMARKER)
 NO_CODE = (tokenize.TokenError, SyntaxError, ValueError, RecursionError)
@@ -21,7 +21,7 @@ SILENT = (tokenize.COMMENT, tokenize.NL)
 
 
 def without_remarks(text: str) -> str:
-    """Return the code of a text, the same on every version of Python; the text if it is none."""
+    """Return the code of a text, the same on every version of Python; the text if it is no code."""
     try:
         silent = list(_silent_tokens(text))
     except NO_CODE:
@@ -48,16 +48,16 @@ def code_tokens(text: str) -> list[str]:
 
 
 def line_in_words(text: str, number: int) -> str:
-    """Return a line of a student's file as it is quoted, with its number if it has one."""
+    """Return a line of a student's file as a quotation, with its number if it has one."""
     lines = text.split("\n")
     code = lines[number - 1].partition("  #")[0] if 0 < number <= len(lines) else ""
     code = " ".join(without_controls(code).split())
     quoted = f"`{code if len(code) <= MAX_LINE else f'{code[: MAX_LINE - 1]}…'}`"
-    return quoted if CELL in text else f"{quoted} (line {number})"  # a notebook has no such numbers
+    return quoted if CELL in text else f"{quoted} (line {number})"  # a notebook has no line numbers
 
 
 def _silent_tokens(text: str) -> Iterator[tokenize.TokenInfo]:
-    """Yield comments, the ends of lines without a statement, and strings that stand alone."""
+    """Yield comments, line endings without a statement, and strings that stand alone."""
     before = tokenize.ENCODING
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     for token, following in itertools.pairwise(tokens):

@@ -17,18 +17,18 @@ from grader.grading.words import OUTPUT
 from grader.report import Difference, Excerpt, printable
 from grader.sandbox.host.proxies import ARRAY, Remote, type_name
 
-FORGOTTEN = "is a `return` missing?"  # where None is returned
+FORGOTTEN = "is a `return` missing?"  # added if the code returns None
 TOLERANCE = {  # dtype: (relative, absolute)
     torch.float64: (1e-6, 1e-5),  # code may compute in float32 and convert back
     torch.float32: (1e-4, 1e-5),
     torch.float16: (1e-2, 1e-3),
     torch.bfloat16: (3e-2, 1e-2),
 }
-DIGITS, MAX_DIGITS = 4, 16  # after the point; more where two numbers would look the same
+DIGITS, MAX_DIGITS = 4, 16  # after the point; more if two numbers would look the same
 AFTER_THE_NOUN = re.compile(
     r" (?:of|for|in|with|without|at|after|from|to|on|that|when|and|as)\b|,| \("
 )
-ROWS, COLUMNS = 6, 6  # the size of the part of a tensor that a report shows
+ROWS, COLUMNS = 6, 6  # the size of the part of a tensor in a report
 
 
 def assert_close(
@@ -75,7 +75,7 @@ def assert_same(
 ) -> None:
     """Raise `Mismatch` unless two answers of the student agree within the tolerance.
 
-    Neither is known to be right, so both must be what is asked for: floating-point tensors of
+    Neither is known to be right, so both must have the requested form: floating-point tensors of
     `shape` (by default, that of `other`), with finite values.
 
     Example::
@@ -114,7 +114,7 @@ def _has(what: str) -> str:
 
 
 def _is_plural(what: str) -> bool:
-    """Return whether a text such as "the weights for two heads" speaks of several things."""
+    """Return whether a text such as "the weights for two heads" is plural."""
     head = AFTER_THE_NOUN.split(what)[0]
     return head.startswith("the ") and re.search(r"[^asiu]s$", head) is not None
 
@@ -135,7 +135,7 @@ def _assert_values(
     if torch.allclose(actual, expected, rtol=rtol, atol=atol):
         return
     wrong = ~torch.isclose(actual, expected, rtol=rtol, atol=atol)
-    if (wrong & expected.isnan()).any():  # no right answer is
+    if (wrong & expected.isnan()).any():  # no right answer is nan
         says = f"{being(what)} compared with another answer of your code, which is nan"
         _fail("finite", says, expected, actual)
     non_finite = wrong & ~actual.isfinite()
@@ -170,7 +170,7 @@ def expect(condition: object, message: str) -> None:
 
 
 def in_float64(output: Any) -> Tensor:
-    """Return an output in float64, where another check asks for its dtype.
+    """Return an output in float64, because another check asks for its dtype.
 
     Example::
 
@@ -211,7 +211,7 @@ def describe(value: Any) -> str:
 
 
 def _digits_of(expected: Any, actual: Any, near: tuple[int, ...]) -> int:
-    """Return the digits with which both values at `near`, the first that differ, look different."""
+    """Return the digits that show the difference at `near`, the first place that differs."""
     if not (isinstance(expected, Tensor) and isinstance(actual, Tensor)):
         return DIGITS
     if expected.shape != actual.shape or len(near) != expected.dim() or not expected.numel():
@@ -220,7 +220,7 @@ def _digits_of(expected: Any, actual: Any, near: tuple[int, ...]) -> int:
 
 
 def digits_apart(pairs: list[tuple[Any, Any]]) -> int:
-    """Return the number of digits with which the numbers of each pair print differently."""
+    """Return the number of digits that shows a difference in each pair of numbers."""
     return next(
         (
             digits
@@ -267,7 +267,7 @@ def _grid(numbers: Any, digits: int) -> str:
 
 
 def in_digits(value: Any, digits: int = DIGITS) -> str:
-    """Return a number with so many digits after the point; in all, if it is very large or small."""
+    """Return a number with `digits` digits after the point; if very large or small, in all."""
     if isinstance(value, int | str) or not math.isfinite(value):
         return str(value)
     is_usual = value == 0 or 1e-3 <= abs(value) < 1e4

@@ -1,8 +1,8 @@
-"""Grading with a course that nobody trusts: its code runs in a process confined like student code.
+"""Grades with an untrusted course, whose code runs in a process confined like student code.
 
-That process has no file but the course's own, no secret and no socket but the one to this process,
-which starts the workers for it. What it answers is bounded in bytes and in time, decoded into a
-report, and cleaned. It can be wrong about the work that it grades, and harm nothing else.
+That process has only the course's files, no secret, and only a socket to this process, which
+starts the workers for it. Its answer is limited in bytes and in time, decoded into a report, and
+cleaned. The process can be wrong about the work that it grades, but harm nothing else.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ from grader.submissions.submission import Submission
 if TYPE_CHECKING:
     from grader.grading.grader import OnProgress
 
-PACKAGE = Path(__file__).parents[1]  # from which suites import
+PACKAGE = Path(__file__).parents[1]  # packages from which suites import
 MODULE = "grader.commands.confined_process"
-START_SECONDS = 120.0  # imports included, on a busy machine
-MOST_POINTS = 1000  # of one exercise, with the tests that a student has added
-MOST_SECONDS = 600.0  # for one exercise, whatever the course says
+START_SECONDS = 120.0  # to start, imports included, on a busy machine
+MOST_POINTS = 1000  # tests of one exercise, with those that a student has added
+MOST_SECONDS = 600.0  # at most for one exercise, whatever the course says
 SEND_SECONDS = 20.0
 BEAT = 0.1  # seconds between two looks at whether somebody wants this to stop
 MAX_WORKERS = 8  # at the same time
 MAX_GRACE = 1.0  # seconds
-MAX_NUMBER = 2**53  # in a report
-MAX_TEXT = 2**16  # characters of one text in it
-MAX_LISTED = 1000  # things in one list of it
+MAX_NUMBER = 2**53  # the largest number in a report
+MAX_TEXT = 2**16  # characters of one text in a report
+MAX_LISTED = 1000  # entries of one list in a report
 MAX_NOTE = 120  # characters
 NOTE_SECONDS = 0.2  # between two notes on one exercise
 
@@ -71,7 +71,7 @@ class ConfinedGrading:
 class ConfinedGrader:
     """Grades one submission after another with the files of a course, by their paths in it.
 
-    Nothing of the course is read but these bytes. `note` is told with the first report.
+    Only these bytes of the course are read. The first report carries the `note`.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class ConfinedGrader:
         self._course, self._names, self._note = course, tuple(names), note
         self._pids: set[int] = set()
         self._process: ChildProcess | None = None
-        self._is_confined = False  # before that, it has not read the course
+        self._is_confined = False  # it has not read the course before that
         self._has_prepared = False
-        self._scratch = ScratchFolder("course", outlived=True)  # it may be a teacher's
+        self._scratch = ScratchFolder("course", outlived=True)  # the folder may be a teacher's
         root = Path(os.path.realpath(self._scratch.path))
         self._folder, self._private = root / "course", root / "private"
         try:
@@ -111,9 +111,9 @@ class ConfinedGrader:
         seed: int,
         on_exercise: OnProgress = lambda name, note="": None,
     ) -> ConfinedGrading:
-        """Grade the exercises `names` of one submission; `on_exercise` hears how far it is.
+        """Grade the exercises `names` of one submission; call `on_exercise` with the progress.
 
-        Raises `CourseError` if the course's code does not come to an end, or to a report.
+        Raises `CourseError` if the course's code does not end, or makes no report.
         """
         seconds = sum(min(self._course[name].most_seconds, MOST_SECONDS) for name in names)
         try:
@@ -124,7 +124,7 @@ class ConfinedGrader:
             graded = self._await(START_SECONDS + seconds, on_exercise)
             report = self._report(graded.report, names)
         except BaseException:
-            self._end()  # its next message would be taken for the answer to another order
+            self._end()  # else its next message would be taken for the answer to another order
             raise
         report = replace(
             report,
@@ -152,7 +152,7 @@ class ConfinedGrader:
             "confined",
             memory_bytes=2048 * MIB,
             cpu_seconds=3600,
-            file_bytes=MIB,  # of what it says on its error stream
+            file_bytes=MIB,  # the end of its error stream
             readable=(os.fsencode(self._folder), os.fsencode(PACKAGE)),
             makes_folders=True,
             hosts_workers=True,
@@ -170,7 +170,7 @@ class ConfinedGrader:
             raise self._broken("ended") from None
 
     def _await_confinement(self) -> None:
-        """Wait until the process is confined, and leave it no folder to write to."""
+        """Wait until the process is confined, then remove its folder for writing."""
         message = self._receive(time.monotonic() + START_SECONDS)
         if not isinstance(message, messages.Confined):
             raise self._broken("was not confined")
@@ -179,9 +179,9 @@ class ConfinedGrader:
         self._send(messages.Done())
 
     def _await(self, seconds: float, on_exercise: OnProgress) -> messages.Graded:
-        """Do what the process asks for until it has graded; raises its failure."""
+        """Carry out the process's requests until it has graded; raise its failure."""
         end = time.monotonic() + seconds
-        noted: dict[str, float] = {}  # when each exercise had its last note
+        noted: dict[str, float] = {}  # the time of each exercise's last note
         while True:
             message = self._receive(end)
             match message:
@@ -208,7 +208,7 @@ class ConfinedGrader:
                         noted[name] = now
                         on_exercise(name, " ".join(clean(text).split())[:MAX_NOTE])
                 case _:
-                    raise self._broken("asked for what it may not have")
+                    raise self._broken("asked for something that it may not have")
 
     def _hand_over_worker(self) -> None:
         connection, pid = self.workers.start_worker()
@@ -237,19 +237,19 @@ class ConfinedGrader:
         except channel.MessageTooLarge:
             raise self._broken("sent too much") from None
         except (msgspec.MsgspecError, ValueError, RecursionError):
-            raise self._broken("sent what is no message") from None
+            raise self._broken("sent something that is not a message") from None
         return message
 
     def _report(self, data: bytes, names: Sequence[str]) -> Report:
-        """Return a report that the process has written, with nothing in it but what one holds."""
+        """Return a report that the process has written, without anything a report cannot hold."""
         try:
-            report = msgspec.json.decode(data, type=Report)  # which is bounded as `data` is
+            report = msgspec.json.decode(data, type=Report)  # bounded, because `data` is
             plain = self._cleaned(msgspec.to_builtins(report))
             report = msgspec.convert(plain, Report)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             raise self._broken("gave no report") from None
         if [result.name for result in report.exercises] != list(names):
-            raise self._broken("gave a report on something else")
+            raise self._broken("gave a report on other exercises")
         for result in report.exercises:
             self._check_points(result)
         return replace(
@@ -266,7 +266,7 @@ class ConfinedGrader:
         )
 
     def _check_points(self, result: ExerciseResult) -> None:
-        """Raise `CourseError` unless the points of a result are such as its exercise has."""
+        """Raise `CourseError` unless the points of a result are possible for its exercise."""
         worth = self._course[result.name].points
         if self._course.suites == "public":  # students may add tests to their own copy
             worth = max(worth, min(result.max_points, MOST_POINTS))
@@ -278,7 +278,7 @@ class ConfinedGrader:
         parts += [(charge.points, worth) for charge in result.charges]
         parts += [(result.points, worth), (result.given_back, worth)]
         if not all(0 <= points <= most <= worth for points, most in parts):
-            raise self._broken("gave points that there are not")
+            raise self._broken("gave more points than there are")
 
     def _cleaned(self, value: Any) -> Any:
         match value:
@@ -292,10 +292,10 @@ class ConfinedGrader:
                 return value
             case int() if abs(value) <= MAX_NUMBER:
                 return value
-        raise ValueError("that is more than a report has")
+        raise ValueError("a report holds nothing like that")
 
     def _in_place(self, text: str) -> str:
-        """Return a text as it would be if the course had been read where it is."""
+        """Return a text with the real folder of the course in place of the copy's."""
         return without_controls(text).replace(str(self._folder), str(self._course.root))
 
     def _failure(self, failed: messages.CourseFailed) -> GraderError:
@@ -304,7 +304,7 @@ class ConfinedGrader:
         return type(error)(f"the course in {self._course.root}: {message}", remedy)
 
     def _broken(self, how: str) -> CourseError:
-        """Return the error for a process that its course's code has broken."""
+        """Return the error for a process that the course's code has broken."""
         last = clean(self._process.last_error_line()) if self._process is not None else ""
         said = f" ({last})" if last else ""
         return CourseError(

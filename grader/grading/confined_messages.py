@@ -1,6 +1,6 @@
-"""The messages between the grader and a process that runs the code of a course nobody trusts.
+"""The messages between the grader and a process that runs the code of an untrusted course.
 
-What comes from that process is refused above a number of bytes, and decoded into these types only.
+Messages from that process are limited in bytes and decoded into these types only.
 Imports no torch.
 """
 
@@ -19,7 +19,7 @@ MAX_MESSAGE = 4 * 1024**2  # bytes of one that the process sends, and 25 times t
 
 
 class ConfinedSetup(msgspec.Struct, frozen=True):
-    """How to confine itself, the folder to make for that, and the course to grade with then."""
+    """The confinement, the private folder to make for it, and the course to grade with."""
 
     confinement: Confinement
     private: str
@@ -44,13 +44,13 @@ class WorkerStarted(msgspec.Struct, tag="started", frozen=True):
 
 
 class WorkerEnded(msgspec.Struct, tag="ended", frozen=True):
-    """How a worker ended, if that is known."""
+    """How a worker ended, if known."""
 
     how: Ended | None
 
 
 class Done(msgspec.Struct, tag="done", frozen=True):
-    """What was asked for is done."""
+    """The request is done."""
 
 
 # --- from the process -----------------------------------------------------------------------------
@@ -65,7 +65,7 @@ class StartWorker(msgspec.Struct, tag="worker", frozen=True):
 
 
 class InterruptWorker(msgspec.Struct, tag="interrupt", frozen=True):
-    """Have a worker tell where its code is. The answer is a `Done`."""
+    """Make a worker report where its code is. The answer is a `Done`."""
 
     pid: int
 
@@ -82,7 +82,7 @@ class PrepareTraining(msgspec.Struct, tag="prepare", frozen=True):
 
 
 class Note(msgspec.Struct, tag="note", frozen=True):
-    """The exercise that is graded now, or how far it is. No answer."""
+    """The exercise that is graded now, or its progress. No answer."""
 
     name: str
     text: str
@@ -95,7 +95,7 @@ class Graded(msgspec.Struct, tag="graded", frozen=True):
 
 
 class CourseFailed(msgspec.Struct, tag="failed", frozen=True):
-    """The course cannot be graded with: the message and the remedy of the error."""
+    """Grading with the course is impossible: the message and the remedy of the error."""
 
     kind: str
     message: str

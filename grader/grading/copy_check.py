@@ -1,4 +1,4 @@
-"""The check of a students' copy beside its public tests: that the cases are answered rightly."""
+"""The check of a students' copy beside its public tests: the cases are answered rightly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.grading.diagnosis.catalogue import AnyCatalogue
 from grader.report import CASES_CHECK, Diagnosis, ExerciseResult, Outcome, Verdict
 
 SENTENCE = "Other calls give the answers of the reference solution."
-MAX_SHOWN = 3  # calls that the message lists
+MAX_SHOWN = 3  # calls in the message
 
 
 def with_cases(
@@ -21,7 +21,7 @@ def with_cases(
     answers: Answers,
     diagnosis: Diagnosis | None,
 ) -> ExerciseResult:
-    """Return a result with the check by cases, which is worth no points and has to pass.
+    """Return a result with the check by cases, which is required but worth no points.
 
     It fails if a case has a wrong answer that no right code gives. If the diagnosis names a
     mistake, it also fails for answers that right code may give.
@@ -36,7 +36,7 @@ def with_cases(
 
 
 def unasked(result: ExerciseResult, why: str) -> ExerciseResult:
-    """Return a result whose code could not be asked the cases: so the exercise is not done."""
+    """Return a result whose code could not answer the cases, so the exercise is not done."""
     return _checked(result, "error", why)
 
 
@@ -55,7 +55,7 @@ def _message(wrong: Sequence[Case], answers: Answers, count: int) -> str:
 
 
 def _shown(case: Case, answers: Answers) -> str:
-    """Return what a case asks, and the error that it got in place of an answer."""
+    """Return the sentence of a case, with the error if the code raised one."""
     sentence, answer = f"“{case.sentence.rstrip('.')}”", answers.get(case.name)
     if not isinstance(answer, Raised) or case.is_misuse:
         return sentence

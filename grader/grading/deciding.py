@@ -1,4 +1,4 @@
-"""Deciding a check: each of its cases answered by the student's code, and compared."""
+"""Decides a check: the student's code answers each case, and the answers are compared."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ ACCEPTED_ONE = "nothing is raised, where ValueError is expected"
 
 @dataclass
 class Given:
-    """What a student's code answered to the cases of one exercise, each asked once."""
+    """The answers of a student's code to the cases of one exercise, each asked once."""
 
     exercise: str
     seed: int
     expected: Callable[[Case], Answer]  # the reference's answer
     words: Words
-    answers: dict[str, Answer] = field(default_factory=dict)  # by the name of the case
-    wrong: dict[str, str] = field(default_factory=dict)  # the cases that came out wrong: sentences
+    answers: dict[str, Answer] = field(default_factory=dict)  # answers by the name of the case
+    wrong: dict[str, str] = field(default_factory=dict)  # the wrong cases, as sentences
 
     def decide(self, check: Check, student: Student) -> None:
-        """Ask all deciding cases of a check; raise for a wrong one, the first, with all of them.
+        """Ask all deciding cases of a check; raise the first error, with all wrong cases.
 
-        What is not written, and what ends the worker, ends the check.
+        Code that is not written, or that ends the worker, ends the check.
         """
         found: list[tuple[Case, Exception]] = []
         for case in check.cases:
@@ -68,7 +68,7 @@ class Given:
 
 
 def given_for(course: Course, exercise: Exercise, seed: int) -> Given:
-    """Return what keeps the answers of a student's code to the cases of an exercise at a seed."""
+    """Return the store for a student's answers to the cases of an exercise at a seed."""
     reference = catalogue_of(course, exercise, seed).reference
     return Given(exercise.name, seed, reference.answer, words_of(exercise))
 
@@ -97,7 +97,7 @@ def _assert_answer(
 ) -> None:
     """Raise `Mismatch` unless an answer equals the expected one within the tolerance of a check.
 
-    Floating-point dtypes count in cases about dtypes alone, and Python's numbers are numbers.
+    Floating-point dtypes count only in cases about dtypes, and any Python number is a number.
     """
     theirs = {leaf.place: leaf for leaf in answer.leaves()}
     ours = {leaf.place: leaf for leaf in expected.leaves()}
@@ -133,7 +133,7 @@ def _described(leaf: Leaf) -> str:
 
 
 def _listed(place: str, leaves: Mapping[str, Leaf]) -> str:
-    """Return the numbers of Python's in a list; of a list that says something often, once."""
+    """Return the Python numbers in a list; a list that repeats one value gives it once."""
     inside = [leaf for each, leaf in leaves.items() if list_of(each) == list_of(place)]
     numbers = [_number(leaf) for leaf in inside if leaf.dtype in NUMBERS]
     if len(numbers) % MANY == 0:

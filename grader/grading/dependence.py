@@ -1,10 +1,10 @@
-"""Whether a result depends on what it should be computed from, as much as the reference's does.
+"""Tells whether a result depends on its inputs as much as the reference's result does.
 
-Code without the computation can be right at edges: it refuses misuse, keeps dtypes, leaves its
-arguments alone. So a function whose results hang on too little of its arguments and parameters, or
-on each part of them alone, computes something else, whatever checks it passes. The thresholds were
-found on all exercises: no right or nearly right program of the corpora falls below them, and hardly
-a blank stays above.
+Code that computes nothing can still be right at edges: it refuses misuse, keeps dtypes, leaves its
+arguments alone. So a function is judged by what its results depend on: if they depend on too
+little of its arguments and parameters, or on each part separately, it does not compute, whatever
+checks it passes. The thresholds were found on all exercises: no right or nearly right program of
+the corpora falls below them, and hardly a blank stays above.
 """
 
 from __future__ import annotations
@@ -39,26 +39,27 @@ from grader.report import NO_COMPUTATION, ExerciseResult, Outcome
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
 
-LEAST_OF_ALL = 0.5  # the mean share, over everything that the reference's result depends on
-LEAST_OF_INPUT = 0.45  # the share for each floating-point input
-LEAST_TOGETHER = 0.3  # the mean share, over each two of these that do more together than alone
-LEAST_TOGETHER_OF_INPUTS = 0.1  # and over the inputs alone
-ONE_SLICE, SEVERAL = 1.05, 2.2  # along an axis, those on which a number depends on average
-MAX_TRIED = 3  # calls of a function: those with the most that the result may depend on
-MAX_PAIRS = 3  # of changes, of each two leaves and along each axis
-MAX_TOGETHER = 24  # of each two leaves, where one is a layer: a model of many has hundreds
-ROUNDING = 1e-9  # relative, of a number
-LEAST_EFFECT = 1e-3  # of a change on a number, as a part of the largest on the reference's
-MAX_NAMES = 4  # in a message
+LEAST_OF_ALL = 0.5  # the least mean share, over everything that the reference's result depends on
+LEAST_OF_INPUT = 0.45  # the least share for each floating-point input
+LEAST_TOGETHER = 0.3  # the least mean share, over pairs of these that do more together than alone
+LEAST_TOGETHER_OF_INPUTS = 0.1  # the same over pairs of inputs
+ONE_SLICE, SEVERAL = 1.05, 2.2  # slices along an axis on which a number depends on average
+MAX_TRIED = 3  # calls of a function: those whose result may depend on the most
+MAX_PAIRS = 3  # pairs of changes, for each two leaves and along each axis
+MAX_TOGETHER = 24  # pairs of leaves of which one is a layer: a model with many layers has hundreds
+ROUNDING = 1e-9  # relative rounding of a number
+LEAST_EFFECT = 1e-3  # on a number, as a part of the largest effect on the reference's
+MAX_NAMES = 4  # names in a message
 
 
-# Results of calls of one student's code, by the calls' `id`; the calls are kept, or others get it.
+# Results of calls of one student's code, by the calls' `id`; the calls are kept so that no other
+# object gets their `id`.
 Kept = dict[int, tuple[RecordedCall, Tensor | None]]
 
 
 @dataclass(frozen=True)
 class Effects:
-    """What part of a result's numbers each change of a leaf reaches, and the largest difference."""
+    """For each change of a leaf: the part of the result that changes, and by how much at most."""
 
     parts: tuple[float, ...]
     sizes: tuple[float, ...]
@@ -66,7 +67,7 @@ class Effects:
 
 @dataclass(frozen=True)
 class Amount:
-    """What part of a result depends on each change of a leaf: the reference's and the code's."""
+    """For each change of a leaf: the part of a result that depends on it, right and here."""
 
     leaf: CallLeaf
     expected: tuple[float, ...]
@@ -74,15 +75,15 @@ class Amount:
 
     @property
     def share(self) -> float:
-        """On how many of the changes a number of the code's result depends, of the reference's.
+        """The dependence of the code's result on the changes, as a share of the reference's.
 
-        Where they are does not count: code along another axis computes as well.
+        The axis does not count, because code along another axis computes as well.
         """
         return min(1.0, sum(self.found) / sum(self.expected))
 
     @property
     def axes(self) -> list[tuple[float, float, int, int]]:
-        """For each axis on how many changes a number depends, here and expected, of how many."""
+        """For each axis: the changes on which a number depends, here and expected, of how many."""
         found = []
         for axis in sorted({*self.leaf.axes}):
             here = [n for n, each in enumerate(self.leaf.axes) if each == axis]
@@ -92,9 +93,10 @@ class Amount:
 
     @property
     def is_alone(self) -> bool:
-        """Whether a number depends on one slice along an axis where it should on several.
+        """Whether a number depends on one slice along an axis although it should on several.
 
-        And on no more slices than it should along another axis: then this is the wrong one.
+        It does not count if the number depends on too many slices along another axis: then only
+        the axis is wrong.
         """
         axes = self.axes if self.leaf.kind == "input" else []
         one = any(found <= ONE_SLICE and theirs >= SEVERAL for found, theirs, *_ in axes)
@@ -103,35 +105,35 @@ class Amount:
 
 @dataclass(frozen=True)
 class ChangedTwice:
-    """Two changes of a call, and what part of the result's numbers they change only together.
+    """Two changes of a call, and the part of the result's numbers that only both together change.
 
-    That is where both do something else than the sum of what each does, as in a product.
+    Those are numbers whose change by both is not the sum of the single changes, as in a product.
     """
 
     calls: tuple[RecordedCall, RecordedCall, RecordedCall]  # with one, with the other, with both
-    weight: float  # of all pairs along an axis: 1
-    least: float  # a difference that counts: a part of the largest of all such pairs
-    part: float  # on the reference
+    weight: float  # the weights of all pairs along an axis add up to 1
+    least: float  # the least difference that counts: a part of the largest of all such pairs
+    part: float  # the part on the reference
 
 
 @dataclass(frozen=True)
 class Expected:
-    """A recorded call, the reference's result, and the changes on which that depends."""
+    """A recorded call, the reference's result, and the changes on which the result depends."""
 
     call: RecordedCall
     result: Tensor
     effects: tuple[tuple[CallLeaf, Effects], ...]
-    any_effect: bool  # whether a change counts that shows in any number: of draws, whole numbers
-    # With the axes of its single input turned, if that does more than turn the result.
+    any_effect: bool  # whether a change in any single number counts, as for draws and whole numbers
+    # The call with the axes of its single input turned, if that does more than turn the result.
     turned: RecordedCall | None
-    pairs: Mapping[tuple[str, str], Sequence[ChangedTwice]]  # by the names of two leaves
+    pairs: Mapping[tuple[str, str], Sequence[ChangedTwice]]  # pairs by the names of two leaves
 
 
 class Dependence:
-    """What results of an exercise depend on, by the names that it implements.
+    """The dependences of the results of an exercise, by the names that it implements.
 
-    The calls are drawn from a seed that is to be as secret as that of the hidden inputs: what is
-    right at a recorded call computes.
+    The seed of the calls must be as secret as that of the hidden inputs, because code that is
+    right at a recorded call counts as computing.
     """
 
     def __init__(
@@ -144,9 +146,9 @@ class Dependence:
 
     @functools.cached_property
     def _calls(self) -> dict[str, list[RecordedCall]]:
-        """For each name some calls of several sizes, first that with the most to depend on.
+        """For each name, some calls of several sizes, first the one that may depend on the most.
 
-        Last comes one in float32, for code that works in that alone.
+        The last is in float32, for code that works only in that dtype.
         """
         by_name: dict[str, dict[Any, RecordedCall]] = {}
         with self._program.active(), _undisturbed_draws():
@@ -156,7 +158,7 @@ class Dependence:
         return {name: [*calls, calls[0].in_float32] for name, calls in found.items()}
 
     def _answers(self, name: str) -> Iterator[Expected]:
-        """Yield what the reference answers to the calls of a function, worked out once each."""
+        """Yield the reference's answers to the calls of a function, each computed once."""
         for place, call in enumerate(self._calls[name]):
             if (name, place) not in self._expected:
                 with self._program.active(), _undisturbed_draws():
@@ -166,10 +168,10 @@ class Dependence:
                 yield expected
 
     def lacking(self, student: Student, known: Iterable[str] = ()) -> dict[str, str]:
-        """Say of each function that does not compute how little its results depend on.
+        """Return, for each function that does not compute, a sentence on its missing dependences.
 
-        One is left out that is right at a recorded call, or answers as one of the programs
-        `known`, the solution with a mistake that is named.
+        Functions are left out that are right at a recorded call, or that answer as one of the
+        programs `known`, which are the solution with a named mistake.
         """
         found = {}
         for name in self._calls:
@@ -179,7 +181,7 @@ class Dependence:
         return found
 
     def computing(self, student: Student) -> dict[str, bool]:
-        """Return which functions compute, and of each whether it is right at a recorded call."""
+        """Return the functions that compute, each with whether it is right at a recorded call."""
         lacking, found = self.lacking(student), {}
         for name in self._calls:
             if name not in lacking and (expected := next(self._answers(name), None)):
@@ -188,7 +190,7 @@ class Dependence:
         return found
 
     def _is_known(self, student: Student, expected: Expected, known: Iterable[str]) -> bool:
-        """Return whether one of some programs gives the same answer, or fails as well."""
+        """Return whether one of the programs gives the same answer, or fails as well."""
         answer = _try(student, expected.call)
         for text in known:
             mistaken = self._with(text)
@@ -208,9 +210,9 @@ class Dependence:
         return Program(sources)
 
     def _recorded(self) -> Iterator[RecordedCall]:
-        """Yield the ordinary calls that the cases make of the reference."""
+        """Yield the ordinary calls of the reference that the cases make."""
         code = RecordingCode(self._program, self._exercise.name, ())
-        # Where models are trained, other cases than these may take long.
+        # In an exercise that trains, other cases may take long.
         trains = self._exercise.training is not None
         for case in self._cases:
             if not case.tells:
@@ -231,9 +233,10 @@ def _undisturbed_draws() -> Iterator[None]:
 
 
 def _expected(reference: Student, call: RecordedCall) -> Expected | None:
-    """Return what the reference's result of a call depends on; None if that is nothing.
+    """Return the dependences of the reference's result of a call; None if there are none.
 
-    Of a filter, which sets some numbers to -inf and leaves the others, that is which are hidden.
+    For a filter, which sets some numbers to -inf and keeps the others, only the set of hidden
+    numbers counts.
     """
     result = _try(reference, call)
     if result is not None and result.isinf().any():
@@ -264,7 +267,7 @@ def _expected(reference: Student, call: RecordedCall) -> Expected | None:
 
 
 def _is_trivial(result: Tensor) -> bool:
-    """Return whether code that computes nothing may give the same: nothing, zeros, one number."""
+    """Return whether code without computation may give this: nothing, zeros, one number."""
     return bool((result == 0).all() or (result.numel() > 1 and (result == result[0]).all()))
 
 
@@ -275,10 +278,10 @@ def _pairs(
     leaves: Sequence[CallLeaf],
     kept: Kept,
 ) -> dict[tuple[str, str], list[ChangedTwice]]:
-    """Return for each two leaves that do more together than each alone some pairs of changes.
+    """Return some pairs of changes for each two leaves that do more together than alone.
 
-    Two changes of one input are along the same axis, and all axes count: code may work along
-    another.
+    Two changes of one input are along the same axis, and all axes count, because code may work
+    along another one.
     """
     rng = random.Random(call.seed)
     found = {}
@@ -312,7 +315,7 @@ def _pairs(
 def _few(
     each_two: Sequence[tuple[CallLeaf, CallLeaf]], seed: int
 ) -> Iterator[tuple[CallLeaf, CallLeaf]]:
-    """Yield all pairs of inputs, and of the others so many at most, in their order."""
+    """Yield all pairs of inputs, and at most `most` other pairs, in their order."""
     others = [n for n, two in enumerate(each_two) if any(leaf.kind == "layer" for leaf in two)]
     left = {*random.Random(seed).sample(others, max(0, len(others) - MAX_TOGETHER))}
     yield from (two for n, two in enumerate(each_two) if n not in left)
@@ -325,9 +328,9 @@ def _together(
     least: float,
     kept: Kept,
 ) -> tuple[float, float]:
-    """Return what part of a result's numbers two changes change only together, and how much.
+    """Return the part of a result's numbers that only two changes together change, and how much.
 
-    A difference of no more than `least` does not count, nor one of rounding.
+    A difference of at most `least` does not count, nor one of rounding.
     """
     found = [_try(student, call, kept) for call in calls]
     if any(each is None or each.shape != result.shape for each in found):
@@ -342,9 +345,9 @@ def _together(
 def _together_shares(
     student: Student, expected: Expected, result: Tensor, kept: Kept
 ) -> Iterator[tuple[float, bool]]:
-    """Yield for each two leaves how much of what they do only together they do here, as a share.
+    """Yield, for each two leaves, the share of their joint effect that the code shows.
 
-    And whether both are inputs.
+    With each share comes whether both leaves are inputs.
     """
     leaves = {leaf.name: leaf for leaf, _ in _comparable(student, expected)}
     for names, pairs in expected.pairs.items():
@@ -360,7 +363,7 @@ def _mean(shares: Collection[float]) -> float:
 
 
 def _shaping(reference: Student, call: RecordedCall) -> list[str]:
-    """Return the names of the options with which a module has other parameters."""
+    """Return the names of the options that change a module's parameters."""
     found = []
     for name, value in (call.options or {}).items():
         if isinstance(value, bool):
@@ -371,7 +374,7 @@ def _shaping(reference: Student, call: RecordedCall) -> list[str]:
 
 
 def _fits(reference: Student, call: RecordedCall, result: Tensor, kept: Kept) -> bool:
-    """Return whether a changed call works and returns as many numbers: more would tell nothing."""
+    """Return whether a changed call works and returns as many numbers as before."""
     changed = _try(reference, call, kept)
     return changed is not None and changed.shape == result.shape
 
@@ -384,7 +387,7 @@ def _try(student: Student, call: RecordedCall, kept: Kept | None = None) -> Tens
         answer = call.answer(student)
     except GraderError:
         raise
-    except Exception:  # of programs in this process, which raise as they are
+    except Exception:  # errors of programs in this process
         answer = None
     if kept is not None:
         kept[id(call)] = call, answer
@@ -400,10 +403,11 @@ def _effects(
     *,
     any_effect: bool,
 ) -> Effects:
-    """Return for each change of a leaf the part of the result's numbers that come out otherwise.
+    """Return, for each change of a leaf, the part of the result's numbers that it changes.
 
-    With `any_effect`, 1 if any of them does. A number counts that differs by a part of `sizes`, the
-    largest differences of the reference: less is no computation. A call that fails has no effect.
+    With `any_effect`, it is 1 if any number changes. A number counts as changed if it differs by a
+    part of `sizes`, the largest differences of the reference: a smaller difference is no
+    computation. A call that fails has no effect.
     """
     parts, largest = [], []
     for number, call in enumerate(leaf.changed):
@@ -422,13 +426,13 @@ def _effects(
 
 
 def _differs(one: Tensor, other: Tensor) -> Tensor:
-    """Return which numbers differ by more than rounding; nan, as of a number that varies, never."""
+    """Return which numbers differ by more than rounding; nan, the mark of varying ones, never."""
     unknown = one.isnan() | other.isnan()
     return ~((one - other).abs() <= ROUNDING * (1 + other.abs())) & ~unknown & (one != other)
 
 
 def _turned(reference: Student, call: RecordedCall) -> RecordedCall | None:
-    """Return the call with the last axes of its single input turned, if the result is not."""
+    """Return the call with its single input turned, unless that only turns the result."""
     tensors = [name for name, value in call.inputs.items() if isinstance(value, Tensor)]
     if len(tensors) != 1 or call.inputs[tensors[0]].ndim < 2:
         return None
@@ -452,9 +456,9 @@ def _only_turns(student: Student, call: RecordedCall, turned: RecordedCall) -> b
 
 
 def _lack_at(student: Student, calls: Iterable[Expected]) -> tuple[str, Expected | None]:
-    """Say how a function does not compute at the first of some calls that it answers.
+    """Return how a function fails to compute, at the first call that it answers.
 
-    Empty if it computes. Code that fails at all of them, though they are ordinary, does not.
+    Empty if it computes. Code that fails at all these ordinary calls does not compute.
     """
     expected = None
     for expected in calls:
@@ -466,11 +470,11 @@ def _lack_at(student: Student, calls: Iterable[Expected]) -> tuple[str, Expected
 
 
 def _lack(student: Student, expected: Expected, result: Tensor) -> str:
-    """Say how a function does not compute, from its result of a call; empty if it does."""
+    """Return how a function fails to compute, from its result of a call; empty if it computes."""
     if _is_same(result, expected.result):
         return ""
     if result.isnan().all():
-        return f"nothing that `{expected.call.name}` returns is a number that stays the same"
+        return f"no number in the result of `{expected.call.name}` stays the same from call to call"
     kept: Kept = {}
     amounts = []
     for leaf, theirs in _comparable(student, expected):
@@ -485,12 +489,14 @@ def _lack(student: Student, expected: Expected, result: Tensor) -> str:
     if mean <= LEAST_OF_ALL or min(inputs, default=1.0) <= LEAST_OF_INPUT or is_alone:
         return _in_words(expected.call, amounts)
     if expected.turned and _only_turns(student, expected.call, expected.turned):
-        return f"each number that `{expected.call.name}` returns depends on one number alone"
+        return f"each number in the result of `{expected.call.name}` depends on one number alone"
     together = list(_together_shares(student, expected, result, kept))
     inputs = [share for share, of_inputs in together if of_inputs]
     shares = [share for share, _ in together]
     if _mean(shares) <= LEAST_TOGETHER or _mean(inputs) <= LEAST_TOGETHER_OF_INPUTS:
-        return f"what `{expected.call.name}` returns adds up parts that do not depend on each other"
+        return (
+            f"the result of `{expected.call.name}` adds up parts that do not depend on each other"
+        )
     return ""
 
 
@@ -503,7 +509,7 @@ def _steady(student: Student, call: RecordedCall) -> Tensor | None:
 
 
 def _comparable(student: Student, expected: Expected) -> list[tuple[CallLeaf, Effects]]:
-    """Return what the code's result can depend on: not layers that it has in another form."""
+    """Return the leaves on which the code's result can depend: not layers of another form."""
     call = expected.call
     if call.options is None:
         return [*expected.effects]
@@ -524,12 +530,12 @@ def _is_same(one: Tensor, other: Tensor) -> bool:
 
 
 def _in_words(call: RecordedCall, amounts: Sequence[Amount]) -> str:
-    """Say of a function that does not compute how little its result depends on."""
+    """Return a sentence on how little the result of a function depends on."""
     without = [f"`{each.leaf.name}`" for each in amounts if each.share == 0]
     says = []
     if without:
         names = " or ".join(without[:MAX_NAMES]) + (" …" if len(without) > MAX_NAMES else "")
-        says.append(f"nothing that `{call.name}` returns changes with {names}")
+        says.append(f"no result of `{call.name}` changes with {names}")
     for each in amounts:
         axes = [(found, *rest) for found, *rest in each.axes if found < rest[0] - 0.05]
         if each.leaf.kind == "input" and each.share > 0 and axes:
@@ -538,7 +544,7 @@ def _in_words(call: RecordedCall, amounts: Sequence[Amount]) -> str:
                 f"a number that it returns depends on {found:.1f} of the {count} slices of "
                 f"`{each.leaf.name}` along axis {axis} on average; it should be {expected:.1f}"
             )
-    return "; ".join(says) or f"what `{call.name}` returns depends on too little"
+    return "; ".join(says) or f"the result of `{call.name}` depends on too little"
 
 
 def without_computing(
@@ -546,9 +552,9 @@ def without_computing(
     lacking: Mapping[str, str],
     asked: Mapping[tuple[str, str], Set[str]],
 ) -> ExerciseResult:
-    """Return a result in which no check passes that asked for a function in `lacking`.
+    """Return a result in which every check that asked for a function in `lacking` fails.
 
-    `lacking` says how each does not compute, and `asked` which functions each check asked for.
+    `lacking` says how each function fails to compute, and `asked` has each check's functions.
     """
 
     def judged(test: Outcome) -> Outcome:
@@ -558,7 +564,7 @@ def without_computing(
         if test.outcome == "passed" and test.points:
             says = lacking[names[0]]
             return replace(test, outcome="failed", points=0, message=says, kind=NO_COMPUTATION)
-        if test.wrong:  # no mistake that is like it excuses it
+        if test.wrong:  # no similar mistake excuses it
             return replace(test, kind=NO_COMPUTATION)
         return test
 

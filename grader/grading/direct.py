@@ -1,4 +1,4 @@
-"""Code as a module in this process, with the interface of a student's in a worker."""
+"""Code as a module in this process, with the interface of a student's module in a worker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DirectCode:
     ) -> None:
         self.exercise, self.forbidden, self._program = exercise, forbidden, program
         self.trainings = trainings or Trainings()
-        self._not_loaded: Exception | None = None  # why the file could not be loaded
+        self._not_loaded: Exception | None = None  # the error if the file could not be loaded
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return the function or class `name` of the student's module."""
@@ -51,7 +51,7 @@ class DirectCode:
         return function  # type: ignore[no-any-return]
 
     def manual_seed(self, seed: int, *, only_torch: bool = False) -> None:
-        """Seed torch's generator; others go on as in the process around."""
+        """Seed torch's generator; the other generators go on."""
         torch.default_generator.manual_seed(seed)  # torch.manual_seed takes 100 times as long
 
     @contextlib.contextmanager
@@ -62,19 +62,19 @@ class DirectCode:
             with counting:
                 yield seen
         finally:
-            # A debugger's own threads are not the student's.
+            # Threads do not count here, because a debugger has threads of its own.
             seen.add({n: count for n, count in counting.reported.items() if n != THREADS})
         seen.check(self.forbidden)
 
     @contextlib.contextmanager
     def training(self, name: str) -> Iterator[tuple[Callable[[int, float], None], TrainingLog]]:
-        """Let calls in the block train; yield what they take as `report`, and the log of it."""
+        """Let calls in the block train; yield the `report` for them, and its log."""
         log = TrainingLog(TrainingLimits(), functools.partial(self.trainings.on_report, name))
         yield lambda step, loss: log.hear(TrainingStep(0, int(step), float(loss))), log
 
     @contextlib.contextmanager
     def sharing(self, *written: Tensor) -> Iterator[None]:
-        """Do nothing: in one process, the code always writes into the test's own tensors."""
+        """Do nothing: in this process, the code always writes into the test's own tensors."""
         yield
 
     @contextlib.contextmanager

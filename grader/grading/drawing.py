@@ -26,7 +26,7 @@ from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
 
-MAX_PICTURES, MAX_HEADS, MAX_SIDE = 4, 8, 32  # a side has as many rows or columns
+MAX_PICTURES, MAX_HEADS, MAX_SIDE = 4, 8, 32  # rows or columns of a side
 MAX_LABEL = 12  # characters
 DRAWING_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
@@ -67,7 +67,7 @@ def pictures_of(exercise: Exercise, student: Student) -> tuple[Drawing, ...]:
         for drawn in program.load("drawing").draw(student, trained):
             found += _picture(**drawn)
     except (CheckFailure, *DRAWING_ERRORS):
-        pass  # the tests tell the student what is wrong
+        pass  # no error here: the tests tell the student
     return tuple(found[:MAX_PICTURES])
 
 
@@ -79,7 +79,7 @@ def _picture(
     columns: Any = (),
     text: Any = "",
 ) -> Iterator[Drawing]:
-    """Yield a picture, unless it shows something that cannot be drawn."""
+    """Yield a picture, unless its values cannot be drawn."""
     if isinstance(weights, Tensor) and weights.dim() in (2, 3) and weights.isfinite().all():
         heads = weights.unsqueeze(0) if weights.dim() == 2 else weights
         heads = heads[:MAX_HEADS, :MAX_SIDE, :MAX_SIDE]

@@ -1,4 +1,4 @@
-"""What dropout drops, told so that it does not depend on what is drawn."""
+"""Descriptions of dropout that do not depend on the random draws."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from grader.errors import Mismatch
 from grader.grading.told import known, often
 from grader.sandbox.host.proxies import Student, code_of
 
-LUCK = "a matter of luck"  # the answer where code draws in a way that no case can foresee
-FEW = 4  # values that a number has if two others are dropped, or not
-LEVELS = (0.2, 0.4, 0.6, 0.8)  # of a share of zeros; at a usual rate, no right one is near
-CALLS, COPIES = 16, 400  # that a share of zeros is counted over
-DRAWS = 800  # in which every combination of a few dropped numbers comes up
-ALIKE = 1e-3  # of the largest draw of a number, what two draws of one number may differ by
-MAX_COMPARED = 1_000  # numbers that are compared with each other
+LUCK = "a matter of luck"  # the answer for code whose draws no case can foresee
+FEW = 4  # values of a number, depending on whether two others are dropped
+LEVELS = (0.2, 0.4, 0.6, 0.8)  # of a share of zeros; at usual rates, no right share is near one
+CALLS, COPIES = 16, 400  # draws over which a share of zeros is counted
+DRAWS = 800  # draws that have every combination of a few dropped numbers
+ALIKE = 1e-3  # as a part of a number's largest draw: the most that two equal draws may differ
+MAX_COMPARED = 1_000  # numbers compared with each other
 
 
 def dropped_weights(outputs: Tensor, values: Tensor, visible: Tensor) -> dict[str, Tensor]:
-    """Return how dropout treats weights in many draws, which does not depend on what is drawn.
+    """Return how dropout treats weights in many draws, which does not depend on the draws.
 
-    `outputs` are those of one and the same input, (draws, ..., n_queries, d), and `values` what the
-    weights are multiplied by, (..., n_keys, d); they determine the weights, so d must not be less
-    than n_keys. `visible` marks the weights that count, (n_queries, n_keys).
+    `outputs` are the outputs for one input, (draws, ..., n_queries, d), and `values` the factors
+    of the weights, (..., n_keys, d); they determine the weights, so d must be at least n_keys.
+    `visible` marks the weights that count, (n_queries, n_keys).
 
     The first query attends to one key, and the second to two. "weights" says which weights are
-    always either 0 or one other number, "outputs" which numbers of the outputs, "few" whether
-    those of the second query have no more values than two draws give, and "apart" which of two
-    weights are dropped without the other: (weights, weights). All is nan unless all outputs are
+    always either 0 or one other number, and "outputs" the same of the outputs. "few" says whether
+    the second query's outputs have no more values than two draws give, and "apart" which of two
+    weights are dropped without the other: (weights, weights). All are nan unless all outputs are
     finite.
 
     Example::
@@ -62,10 +62,10 @@ def dropped_weights(outputs: Tensor, values: Tensor, visible: Tensor) -> dict[st
 
 
 def share_of_zeros(student: Student, call: Callable[..., Any], *inputs: Tensor) -> Tensor | str:
-    """Return above which levels the share of zeros lies of each number in an output.
+    """Return which levels the share of zeros exceeds, for each number of an output.
 
-    The first value is of 0.2, then come 0.4, 0.6 and 0.8: (4, ...). Many copies of the inputs are
-    given, whose first axis is of size 1. If all copies lose the same, the share is `LUCK`.
+    The levels are 0.2, 0.4, 0.6 and 0.8: (4, ...). The call gets many copies of the inputs, whose
+    first axis has size 1. If all copies lose the same numbers, the share is `LUCK`.
 
     Example::
 
@@ -93,10 +93,11 @@ def extremes(
 ) -> dict[str, Tensor | str]:
     """Return the largest and the smallest numbers that an output has in many draws.
 
-    Many copies of the inputs are given, whose first axis is of size 1. Every combination of a few
-    dropped numbers comes up, so that the extremes do not depend on what draws them. They are `LUCK`
-    if all copies lose the same, or if `two_keys` shows that numbers behind the weights are dropped:
-    a call with these inputs in which the first query attends to one key, and the second to two.
+    The call gets many copies of the inputs, whose first axis has size 1. Every combination of a
+    few dropped numbers occurs, so the extremes do not depend on the draws. They are `LUCK` if all
+    copies lose the same numbers, or if `two_keys`, a call with these inputs in which the first
+    query attends to one key and the second to two, shows that numbers behind the weights are
+    dropped.
 
     Example::
 
@@ -141,11 +142,11 @@ def weights_dropped_together(
 def factors_of_kept_weights(
     student: Student, attention: Any, without: Any, queries: Tensor, keys: Tensor
 ) -> dict[str, Any]:
-    """Return what the weights that a module keeps are multiplied by, for any draws.
+    """Return the factors of the weights that a module keeps, for any draws.
 
     `without` is the same module without dropout. The values are the unit matrix twice, so that an
     output holds the weights twice; "pairs" says whether a weight is dropped from both halves. If
-    there is no one factor, numbers behind the weights are dropped, and all is `LUCK`.
+    there is no single factor, numbers behind the weights are dropped, and the answer is `LUCK`.
 
     Example::
 
@@ -212,8 +213,8 @@ def weights_kept_in_training(
 ) -> dict[str, Any]:
     """Return the `attention_weights` after calls with two inputs: of the last, without dropout.
 
-    "zeros" says whether some of the first two keys has the weight 0, to which all may attend. If
-    another call with the last inputs keeps other weights, they are `LUCK`.
+    "zeros" says whether one of the first two keys, which are visible to all queries, has the
+    weight 0. If another call with the last inputs keeps other weights, they are `LUCK`.
 
     Example::
 
@@ -239,15 +240,15 @@ def weights_kept_in_training(
 
 
 def _are_alike(first: Tensor, second: Tensor) -> bool:
-    """Return whether numbers differ by rounding at most, as they do in batches of other sizes."""
+    """Return whether numbers differ at most by rounding, as they do in batches of other sizes."""
     return torch.allclose(first, second, rtol=ALIKE, atol=ALIKE, equal_nan=True)
 
 
 def _varies_freely(outputs: Tensor) -> bool:
-    """Return whether draws show that more is dropped than weights, scores, values or outputs.
+    """Return whether draws show drops of anything but weights, scores, values or outputs.
 
-    `outputs` is (draws, n_queries, d). What such code gives depends on luck, in however many draws:
-    numbers of the queries or the keys are dropped, or of what these are made of.
+    `outputs` is (draws, n_queries, d). The results of such code depend on luck, in any number of
+    draws: it drops numbers of the queries or the keys, or of their inputs.
     """
     first, second = (_number_of_values(outputs.detach()[:, place]).max() for place in (0, 1))
     return bool(first > 2 or (first == 1 and second > FEW))  # 2: 0, and another number

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from grader.errors import RequestError
 
-# Beginnings of the names of variables that are dropped while suites are collected and run.
+# Prefixes of variables that are removed while suites are collected and run.
 DROPPED = {
     "PYTEST_": "options and plugins for every pytest: `-k nothing` would leave out all tests",
     "_PYTEST_": "switches of pytest's own developers",
@@ -32,7 +32,7 @@ def undisturbed() -> Iterator[None]:
         del os.environ[name]
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # with PYTHONWARNINGS=error, they would be errors
+            warnings.simplefilter("ignore")  # with PYTHONWARNINGS=error, warnings would be errors
             yield
     finally:
         os.environ.update(dropped)

@@ -26,12 +26,12 @@ from grader.sandbox.host.proxies import RemoteCode, Student
 from grader.sandbox.host.training import TrainingLimits, Trainings
 from grader.submissions.submission import Submission
 
-# Hears the exercise, the name of the training, the step and the loss of each report.
+# Called with the exercise, the training's name, the step and the loss of each report.
 OnTraining = Callable[[str, str, int, float], None]
 
 
 def secrecy_of(item: pytest.Item) -> int:
-    """Return how little students see of a test: 0 for one that is always shown."""
+    """Return the secrecy of a test: 0 if students always see it, more if they see less."""
     mark = item.get_closest_marker("visible")
     return get_args(When).index(mark.args[0]) if mark else 0
 
@@ -45,7 +45,7 @@ class SandboxExaminer:
         submission: Submission,
         connection: WorkerConnection,
         seed: int,
-        names: Sequence[str],  # of the exercises that are graded
+        names: Sequence[str],  # the texts of the graded exercises
         on_report: OnTraining = lambda exercise, training, step, loss: None,
         *,
         keeps: Keeps = "nothing",
@@ -53,15 +53,15 @@ class SandboxExaminer:
         self.submission, self.connection = submission, connection
         self._references, self._course = references, references.course
         self.seed, self.on_report, self._keeps = seed, on_report, keeps
-        self._trainings: dict[tuple[str, str], Trainings] = {}  # by program and exercise
+        self._trainings: dict[tuple[str, str], Trainings] = {}  # trainings by program and exercise
         self._forbidden = {name: self._course[name].all_forbidden for name in names}
-        # Of exercises that are run on the student's own parts: what stand-ins replace of these.
+        # For exercises on the student's own parts: the parts that stand-ins replace.
         self.stood_in: dict[str, tuple[str, ...]] = {}
-        self.naming_seed: int | None = None  # of the cases by which unnamed mistakes are compared
-        # By exercise and test, the functions and classes of the student's that it asked for.
+        self.naming_seed: int | None = None  # the seed of the cases that compare unnamed mistakes
+        # By exercise and test, the student's functions and classes that it asked for.
         self.asked: dict[tuple[str, str], set[str]] = {}
         self._given: dict[str, Given] = {}  # by exercise
-        self._secrecy = 0  # of the tests that the present worker has seen
+        self._secrecy = 0  # the secrecy of the tests that the current worker has seen
 
     @contextlib.contextmanager
     def student(self, item: pytest.Item) -> Iterator[Student]:
@@ -87,7 +87,7 @@ class SandboxExaminer:
         return Student(self._code(exercise, seed, self.stood_in.get(exercise.name)))
 
     def _separate(self, secrecy: int) -> None:
-        """End the worker if it saw tests of another secrecy: it could repeat what they sent."""
+        """End the worker if it saw tests of another secrecy: it could repeat their inputs."""
         if secrecy != self._secrecy:
             self._secrecy = secrecy
             self.connection.close()
@@ -111,7 +111,7 @@ class SandboxExaminer:
         return RemoteCode(self.connection, subject, self._trainings_of(subject))
 
     def _trainings_of(self, subject: Subject) -> Trainings:
-        """Return the trainings of an exercise in this program, with those kept from before."""
+        """Return the trainings of an exercise in this program, with those stored before."""
         place = subject.program, subject.exercise
         if place not in self._trainings:
             self._trainings[place] = self._kept_trainings(subject)
@@ -131,7 +131,7 @@ class SandboxExaminer:
         return trainings
 
     def curves_of(self, exercise: Exercise) -> tuple[LossCurve, ...]:
-        """Return what was reported in each training of an exercise, and what it reached."""
+        """Return the curve of each training of an exercise, and the values that it reached."""
         return tuple(
             LossCurve.of(
                 name, each.losses, trainings.reached.get(name, {}).values(), kept=each.kept
@@ -146,11 +146,11 @@ class SandboxExaminer:
         return self._references[self._course.exercise_of(item.path)]
 
     def cases(self, item: pytest.Item) -> Given:
-        """Return what asks the cases of a check."""
+        """Return the function that asks the cases of a check."""
         return self.given(self._course[self._course.exercise_of(item.path)])
 
     def given(self, exercise: Exercise) -> Given:
-        """Return what the student's code answered to the cases of an exercise."""
+        """Return the answers of the student's code to the cases of an exercise."""
         if exercise.name not in self._given:
             self._given[exercise.name] = given_for(self._course, exercise, self.seed)
         return self._given[exercise.name]

@@ -6,7 +6,7 @@ import builtins
 
 from grader.report import SYNTAX
 
-# Nothing is left to explain by a diagnosis.
+# The message explains these failures, so they get no diagnosis.
 SELF_EXPLAINING = frozenset(
     ("Forbidden", "Missing", "NotImplementedError", "Timeout", "Crash", "Protocol")
 )
@@ -29,8 +29,7 @@ OTHER_SAYS = "A check fails, and no diagnosis says why."
 
 
 def group_of(kind: str) -> str:
-    """Return the group of failures of this kind; what a student's own exception is called is not
-    repeated."""
+    """Return the group of failures of this kind, without the name of a student's own exception."""
     if kind in SYNTAX:
         return "SyntaxError"
     if kind in SAYS:
@@ -42,7 +41,7 @@ def group_of(kind: str) -> str:
 
 
 def says_of(group: str) -> str:
-    """Return what happened in a group of failures, in a sentence."""
+    """Return a sentence on a group of failures."""
     if group == OTHER:
         return OTHER_SAYS
     if group == "Exception":

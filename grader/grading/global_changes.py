@@ -1,6 +1,6 @@
-"""What a student's file changes for all code that runs with it, such as default dtypes.
+"""Changes in a student's file that affect all code that runs with it, such as default dtypes.
 
-Such a line shows far from where it stands, so it is said before anything else. Imports no torch.
+Such a line has effects far away, so the report names it first. Imports no torch.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from grader.grading.code_text import line_in_words
 from grader.sandbox.syntax import root_name
 from grader.syntax_trees import syntax_tree
 
-CHANGED_BY = {  # by the last name of a function that is called
+CHANGED_BY = {  # by the last part of a called function's name
     "set_default_dtype": "the dtype of new tensors",
     "set_default_tensor_type": "the type of new tensors",
     "set_default_device": "the device of new tensors",
     "set_grad_enabled": "whether gradients are recorded",
-    "setrecursionlimit": "how deep calls may go",
+    "setrecursionlimit": "how deeply calls may be nested",
     "use_deterministic_algorithms": "which algorithms torch uses",
     "set_flush_denormal": "how torch rounds small numbers",
     "set_float32_matmul_precision": "how precisely torch multiplies",
@@ -25,7 +25,7 @@ CHANGED_BY = {  # by the last name of a function that is called
 
 
 def global_change(text: str) -> str:
-    """Return the first such change in a file, in a sentence; nothing if there is none."""
+    """Return a sentence on the first such change in a file; empty if there is none."""
     try:
         tree = syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -39,7 +39,7 @@ def global_change(text: str) -> str:
 
 
 def _changes(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield the lines with changes, and what they change."""
+    """Yield each line with a change, and the thing that it changes."""
     modules: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

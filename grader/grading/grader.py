@@ -48,11 +48,11 @@ from grader.submissions.submission import Submission
 Place = tuple[str, int]  # an exercise and a seed
 T = TypeVar("T")
 NOT_WRITTEN = "not written yet"
-NOTE_SECONDS = 0.2  # between two notes on a training
+NOTE_SECONDS = 0.2  # seconds between two notes on a training
 
 
 class OnProgress(Protocol):
-    """Hears of each exercise before it is graded, and then, with a note, how far it is."""
+    """Called with each exercise before it is graded, and then with notes on its progress."""
 
     def __call__(self, name: str, note: str = "") -> None:
         """Take note of it."""
@@ -65,7 +65,7 @@ class Grading:
     submission: Submission
     seed: int
     results: tuple[ExerciseResult, ...]
-    confinement: tuple[str, ...]  # the layers that the worker ran under
+    confinement: tuple[str, ...]  # the layers that confined the worker
     _reporter: Reporter
 
     @functools.cached_property
@@ -78,18 +78,18 @@ class Grading:
 class Grader:
     """A warm suite and the source of its workers: grades one submission after another.
 
-    Without workers, it grades programs of the course's own alone, in this process.
+    Without workers, it grades only the course's own programs, in this process.
     """
 
     suite: Suite
     workers: WorkerSource | None
     keeps_trainings: Keeps = "nothing"
-    # By exercise and seed: those of one secret seed at a time, and of the public one.
+    # By exercise and seed: for one secret seed at a time, and for the public one.
     _diagnosticians: dict[Place, Diagnostician | None] = field(default_factory=dict, compare=False)
     _dependences: dict[Place, Dependence] = field(default_factory=dict, compare=False)
-    # By exercise and test, whether the reference fails it, as far as that is known.
+    # By exercise and test: whether the reference fails it, as far as known.
     _broken: dict[tuple[str, str], bool] = field(default_factory=dict, compare=False)
-    # Of programs that teachers named a mistake after, by exercise, hash and seed.
+    # Signatures of the programs behind named mistakes, by exercise, hash and seed.
     _member_signatures: dict[tuple[str, str, int], str] = field(default_factory=dict, compare=False)
 
     @property
@@ -102,11 +102,11 @@ class Grader:
         return Reporter(self.course)
 
     def with_workers(self, workers: WorkerSource) -> Grader:
-        """Return the same warm suite with another source, for a process forked from this one."""
+        """Return the same warm suite with other workers, for a process forked from this one."""
         return replace(self, workers=workers)
 
     def check_confinement(self) -> None:
-        """Have a worker confined and ended: raise before grading if that cannot be done."""
+        """Confine and end a worker, so that a missing layer raises before grading."""
         assert self.workers is not None
         for left in reversed(range(MAX_TRIES)):
             with closing(Worker(self.workers)) as worker:
@@ -128,17 +128,16 @@ class Grader:
         only: Collection[str] = (),
         naming_seed: int | None = None,
     ) -> Grading:
-        """Grade the exercises `names` of one submission; `on_exercise` hears of each before it,
-        and of how far a training is.
+        """Grade the exercises `names` of one submission; report progress to `on_exercise`.
 
-        The `seed` decides the inputs of the hidden tests, and of the calls by which mistakes are
-        told apart. With public tests, those are the recorded ones.
+        The `seed` decides the inputs of the hidden tests and of the cases that tell mistakes
+        apart. With public tests, the cases have their recorded inputs.
 
-        Run `only` the tests of these names, if any are given; what fails is not explained then.
+        With `only`, run just the tests of these names; failures are not explained then.
 
-        An exercise whose worker is lost is tried again, and after `MAX_TRIES` given up. Raises
-        `WorkerLost` after fewer `tries`, if the caller wants to decide itself. Unnamed mistakes are
-        compared by cases of `naming_seed`, by default the same seed.
+        An exercise whose worker is lost is tried again, and given up after `MAX_TRIES`. With fewer
+        `tries`, it raises `WorkerLost` after them, so that the caller can decide. Cases of
+        `naming_seed`, by default `seed`, compare unnamed mistakes.
         """
         results: list[ExerciseResult] = []
         with self.examining(submission, seed, names, _notes_for(on_exercise)) as examiner:
@@ -158,7 +157,7 @@ class Grader:
         names: Sequence[str],
         on_report: OnTraining = lambda exercise, training, step, loss: None,
     ) -> Iterator[SandboxExaminer]:
-        """Yield the examiner of a submission: its code runs in workers, or else in this process."""
+        """Yield the examiner of a submission, whose code runs in workers or in this process."""
         source = self.workers
         connect = InThisProcess if source is None else functools.partial(Worker, source)
         with closing(WorkerConnection(connect)) as connection:
@@ -212,16 +211,17 @@ class Grader:
     def _outcomes(
         self, exercise: Exercise, examiner: SandboxExaminer, only: Collection[str]
     ) -> tuple[Outcome, ...]:
-        """Run the tests of an exercise; raise `WorkerLost` if a test did not let that out."""
+        """Run the tests of an exercise; raise `WorkerLost` even if a test has caught it."""
         outcomes = self.suite.run(examiner, exercise.name, only)
         if (lost := examiner.connection.lost) is not None:
             raise lost
         return outcomes
 
     def _blamed(self, exercise: Exercise, outcome: Outcome) -> Outcome:
-        """Return an outcome, as an error of the course if the reference fails this test as well.
+        """Return an outcome, as an error of the course if the reference fails the test, too.
 
-        That is tried only if the test broke at what the code returned, and may be wrong itself.
+        That is tried only if the test broke at a result of the code, because the test may be
+        wrong.
         """
         place = exercise.name, outcome.name
         if outcome.outcome != "failed" or (outcome.kind != UNUSABLE and place not in self._broken):
@@ -232,21 +232,21 @@ class Grader:
         return broken(outcome) if self._broken[place] else outcome
 
     def note_reference(self, result: ExerciseResult) -> None:
-        """Remember which tests the reference, which has this result, fails: nobody passes them."""
+        """Remember which tests the reference fails, from its result: nobody can pass them."""
         for test in result.tests:
             self._broken[result.name, test.name] = test.outcome in ("failed", "error")
 
     def _fails(
         self, text: str, tests: Collection[str], exercise: Exercise, seed: int = 0
     ) -> list[str]:
-        """Return which of some tests a program of the course's own does not pass."""
+        """Return those of some tests that one of the course's own programs does not pass."""
         with self._examining(exercise, text, seed) as examiner:
             found = self._outcomes(exercise, examiner, tests)
         return [outcome.name for outcome in found if outcome.outcome != "passed"]
 
     @contextlib.contextmanager
     def _examining(self, exercise: Exercise, text: str, seed: int) -> Iterator[SandboxExaminer]:
-        """Yield the examiner of a text of an exercise, with the course's solutions before it."""
+        """Yield the examiner of a text for an exercise, beside the course's other solutions."""
         needed = solutions(self.course, exercise.name)
         paths = {exercise.name: f"{exercise.name}{NOTEBOOK}"} if CELL in text else {}
         program = Submission("reference", {**needed, exercise.name: text}, paths)
@@ -254,9 +254,10 @@ class Grader:
             yield examiner
 
     def _completed(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
-        """Return a result with what the cases show of it: the mistake, and a picture.
+        """Return a result with the findings of the cases: the mistake, and a picture.
 
-        Hidden tests decide alone. Public ones ask less, so with them the cases are a check, too.
+        Hidden tests decide alone. Public tests ask less, so beside them the cases are a check,
+        too.
         """
         result = _tried(self._drawn, result, examiner, "draw what this code computes")
         if self.course.suites == "public":
@@ -269,7 +270,7 @@ class Grader:
         return _tried(self._viewed, result, examiner, "draw the attention weights")
 
     def _drawn(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
-        """Return a result with the pictures of what the code computes."""
+        """Return a result with the pictures of the code's values."""
         exercise = self.course[result.name]
         if result.unfinished or not exercise.drawing:
             return result
@@ -297,7 +298,7 @@ class Grader:
         clear = [case.name for case in diagnostician.catalogue.wrong(answers)]
 
         def nearest(wrong: Collection[str]) -> Nearest | None:
-            # Errors tell nothing of what is computed, so no mistake excuses them.
+            # Errors show nothing about a computation, so no mistake excuses them.
             if any(isinstance(answers.get(name), Values) for name in wrong):
                 return diagnostician.nearest(wrong, text)
             return None
@@ -305,9 +306,9 @@ class Grader:
         return charged(result, clear, nearest)
 
     def _computing(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
-        """Return a failed result in which no check passes that calls what does not compute.
+        """Return a failed result in which checks fail that call a function without computation.
 
-        Where known mistakes explain everything, their prices decide.
+        If known mistakes explain everything, their prices decide.
         """
         failed = any(test.outcome == "failed" and test.max_points for test in result.tests)
         complete = result.diagnosis is not None and result.diagnosis.complete
@@ -319,9 +320,9 @@ class Grader:
         return without_computing(result, lacking, examiner.asked)
 
     def computing(self, exercise: Exercise, text: str, seed: int) -> dict[str, bool]:
-        """Return which functions of a program of the course's own compute, and which are right.
+        """Return which functions of one of the course's own programs compute, and which are right.
 
-        If none does, all that it earns is what checks give that call none of them.
+        If none computes, the program earns only the checks that call none of them.
         """
         with self._examining(exercise, text, seed) as examiner:
             student = examiner.module(exercise, seed=0)
@@ -338,14 +339,15 @@ class Grader:
     def _practised(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
         """Return a result of public tests with the check by cases, and the mistake, if any."""
         exercise = self.course[result.name]
-        # Its points tell nothing of the hidden tests, so an exercise is done if all checks pass.
+        # Its points do not predict the hidden tests, so an exercise is done only if all checks
+        # pass.
         result = replace(result, tests=tuple(replace(t, required=True) for t in result.tests))
         text = examiner.submission.files[result.name]
         if is_untouched(text, make_stub(exercise)):
             return result
         diagnostician = self.diagnostician(exercise, examiner.seed)
         unmet = self._unmet(exercise, examiner)
-        if unmet and not result.passed:  # it could be the cause of anything
+        if unmet and not result.passed:  # which could be the cause of anything
             return replace(result, unfinished=False, advice=unmet)
         if diagnostician is None or result.unfinished or _cannot_be_called(result):
             return result
@@ -356,7 +358,7 @@ class Grader:
         return result if result.passed else replace(result, diagnosis=diagnosis, advice=unmet)
 
     def _unmet(self, exercise: Exercise, examiner: SandboxExaminer) -> str:
-        """Say which exercise is to be solved before one that builds on it; empty if none is.
+        """Return a sentence on the exercise to solve before this one; empty if there is none.
 
         A students' copy has no stand-ins: there, the student's own earlier work takes part.
         """
@@ -367,9 +369,9 @@ class Grader:
         return ""
 
     def _lack(self, exercise: Exercise, examiner: SandboxExaminer) -> str:
-        """Say how the student's code falls short of an exercise; empty if its cases find nothing.
+        """Return what the student's code lacks for an exercise; empty if its cases find nothing.
 
-        In students' copies, where there are no stand-ins, it runs on their own earlier exercises.
+        In a students' copy, which has no stand-ins, it runs on their own earlier exercises.
         """
         submission = examiner.submission
         if problem_of(submission, exercise.name):
@@ -426,7 +428,7 @@ class Grader:
     def _signature(
         self, exercise: Exercise, seed: int, examiner: SandboxExaminer, answers: Answers | None
     ) -> str:
-        """Return the signature of some code at a seed; `answers` are those at the examiner's."""
+        """Return the signature of code at a seed; `answers` are those at the examiner's seed."""
         catalogue = catalogue_of(self.course, exercise, seed)
         if answers is None or seed != examiner.seed:
             answers = Diagnostician(catalogue).ask(examiner.module(exercise, seed=0))
@@ -434,11 +436,11 @@ class Grader:
         return signature_of(catalogue, answers, whole=whole)
 
     def _members(self, exercise: Exercise, public: str, secret: str, seed: int) -> dict[str, str]:
-        """Return the signatures at a secret seed of the programs that a mistake may be like.
+        """Return the signatures, at a secret seed, of the programs that may have the same mistake.
 
-        They are those of named mistakes with the same `public` signature. A mistake that was named
-        in this class already has one at this seed. Students wrote these programs, so that they run
-        in workers only.
+        These are the programs behind named mistakes with the same `public` signature. A mistake
+        that was named in this class already has a signature at this seed. Students wrote these
+        programs, so they run only in workers.
         """
         if self.workers is None:
             return {}
@@ -450,7 +452,7 @@ class Grader:
         }
 
     def _signature_of_member(self, exercise: Exercise, named: Named, seed: int) -> str:
-        """Return the signature of a program that a student wrote: it runs confined, like any."""
+        """Return the signature of a program that a student wrote: it runs confined, as all do."""
         place = exercise.name, named.key, seed
         if place not in self._member_signatures:
             with self._examining(exercise, named.program, 0) as examiner:
@@ -464,13 +466,13 @@ class Grader:
         return known_with(signature, catalogue) if catalogue.cases else ""
 
     def computed(self, exercise: Exercise, seed: int) -> ComputedCatalogue:
-        """Return the catalogue at a seed of an exercise whose solution is at hand."""
+        """Return the catalogue, at a seed, of an exercise whose solution is at hand."""
         return catalogue_of(self.course, exercise, seed)
 
     def diagnostician(self, exercise: Exercise, seed: int) -> Diagnostician | None:
-        """Return what diagnoses an exercise at a seed; None if the course has no cases for it.
+        """Return the diagnostician of an exercise at a seed; None if it has no cases.
 
-        In a students' copy that is the public seed: answers are recorded for it alone.
+        In a students' copy it is always the public seed, the only one with recorded answers.
         """
         place = exercise.name, seed if self.course.suites == "hidden" else PUBLIC_SEED
         if place not in self._diagnosticians:
@@ -490,7 +492,7 @@ class Grader:
 
 
 def _drop_other_seeds(kept: dict[Place, T], seed: int) -> None:
-    """Drop what is kept for other secret seeds: a class has few epochs, and grades one by one."""
+    """Drop the data for other secret seeds: a class grades its few epochs one by one."""
     for place in [each for each in kept if each[1] not in (seed, PUBLIC_SEED)]:
         del kept[place]
 
@@ -512,7 +514,7 @@ def _tried(
         result, advice=why
     ),
 ) -> ExerciseResult:
-    """Return what a step makes of a result, or what is to be said if the grader breaks there.
+    """Return the result of a step, or that of `otherwise` if the grader breaks there.
 
     A mark without its explanation is better than no mark.
     """
@@ -526,7 +528,7 @@ def _tried(
 
 
 def _notes_for(on_exercise: OnProgress) -> OnTraining:
-    """Return what makes notes of the reports of a training, a few times a second."""
+    """Return a function that turns a training's reports into notes, a few times a second."""
     noted = 0.0
 
     def on_training(exercise: str, training: str, step: int, loss: float) -> None:
@@ -546,13 +548,13 @@ def _is_unfinished(outcomes: Sequence[Outcome]) -> bool:
 
 
 def _cannot_be_called(result: ExerciseResult) -> bool:
-    """Return whether cases would tell nothing more: nothing works, or the work is not done."""
+    """Return whether cases would show nothing more: nothing works, or the work is not done."""
     kinds = {test.kind for test in result.tests if test.outcome == "failed"}
     return "Forbidden" in kinds or bool(result.advice)
 
 
 def _common_problem(outcomes: Sequence[Outcome], text: str) -> str:
-    """Return what to say of an exercise whose checks all fail for one reason, or nothing."""
+    """Return a sentence on an exercise whose checks all fail for one reason, or nothing."""
     failed = [test for test in outcomes if test.outcome == "failed"]
     if any(test.kind == UNWRITTEN for test in failed) and (line := line_left_above_code(text)):
         where = line_in_words(text, line)

@@ -1,4 +1,4 @@
-"""Trained parameters of a student's exercises, kept between checks of the same code."""
+"""Trained parameters of a student's exercises, stored between checks of the same code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grader.grading.diagnosis.record import hash_of_engine
 from grader.sandbox import wire
 from grader.sandbox.host.training import Losses, Trained
 
-Trainings = dict[str, Trained]  # by name
+Trainings = dict[str, Trained]  # trainings by name
 
 
 class _KeptTraining(msgspec.Struct, array_like=True):
@@ -25,16 +25,16 @@ class _KeptTraining(msgspec.Struct, array_like=True):
     losses: Losses
 
 
-# Whether trainings are kept between checks: of the same code, or only if the seed is the same too.
+# Which trainings are stored between checks: of the same code, or of the same code and seed.
 Keeps = Literal["nothing", "of this seed", "of any seed"]
 
 
 def key_of(
     course: Course, name: str, sources: Mapping[str, wire.Source], seed: int | None = None
 ) -> str:
-    """Return the key of a program: the same for the same code, whatever its comments say.
+    """Return the key of a program: the same for the same code, with any comments.
 
-    With a `seed` it is the key of trainings with this seed alone.
+    With a `seed`, it is the key of trainings with this seed only.
     """
     versions = course.hashes[name], __version__, hash_of_engine(), str(torch.__version__)
     code = (part for file in sorted(sources) for part in (file, *code_tokens(sources[file].text)))
@@ -42,7 +42,7 @@ def key_of(
 
 
 def load_trainings(key: str) -> Trainings:
-    """Return the trainings of a program that were kept; none if anything has changed since."""
+    """Return the stored trainings of a program; none if anything has changed since."""
     data = cache.load(key)
     with contextlib.suppress(wire.Malformed, msgspec.MsgspecError):
         kept = {} if data is None else _decode(data)
@@ -58,7 +58,7 @@ def load_trainings(key: str) -> Trainings:
 
 
 def save_trainings(key: str, trainings: Trainings) -> None:
-    """Keep the trainings of a program, if that is possible."""
+    """Store the trainings of a program, if that is possible."""
     with contextlib.suppress(wire.Malformed):
         kept = {
             each: _KeptTraining(

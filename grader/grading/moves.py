@@ -13,11 +13,11 @@ from grader.sandbox.worker.other_device import TwoDevices, move
 
 
 def assert_moves(make: Callable[[], Any], *inputs: Any) -> None:
-    """Raise `Mismatch` if the module that `make` returns works, but not on another device.
+    """Raise `Mismatch` if the module from `make` works here but not on another device.
 
-    It is called in both modes before the move and after it. A move takes parameters and buffers
-    along, and leaves other tensors behind; what `forward` makes is on the CPU unless it names the
-    device. Any machine will do: see `other_device`.
+    The module is called in both modes, before the move and after it. A move takes parameters and
+    buffers along, and leaves other tensors behind; tensors that `forward` makes are on the CPU
+    unless it names the device. Any machine will do: see `other_device`.
 
     Example::
 
@@ -26,11 +26,11 @@ def assert_moves(make: Callable[[], Any], *inputs: Any) -> None:
             assert_moves(lambda: student.Norm(5), rng.randn(2, 5).float())
     """
     module = make()
-    _called(module, *inputs)  # what fails here has nothing to do with devices
+    _called(module, *inputs)  # a failure here has nothing to do with devices
     (move_remote if isinstance(module, Remote) else move)(module)
     try:
         _called(module, *inputs)
-    except Exception as failure:  # anything else that fails there has reasons of its own
+    except Exception as failure:  # any other failure there has other causes
         if getattr(failure, "kind", type(failure).__name__) == TwoDevices.__name__:
             says = f"after a move to another device, the module cannot be called: {failure}"
             raise Mismatch(says) from None

@@ -1,4 +1,4 @@
-"""The names that teachers gave to mistakes that the course does not know. Imports no torch."""
+"""The names that teachers gave to mistakes outside the catalogue. Imports no torch."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from grader.grading.signatures import (
 from grader.report import Diagnosis, ExerciseResult
 from grader.sandbox.cells import CELL
 
-MAX_PROGRAM = 60_000  # characters; without it, other classes cannot be compared
+MAX_PROGRAM = 60_000  # characters; a longer one is left out, and cannot confirm others
 
 
 def with_name(
     result: ExerciseResult, named: Iterable[Named], *, charge_once: bool
 ) -> ExerciseResult:
-    """Return a result whose unnamed mistake has the teacher's name, if there is one for it.
+    """Return a result whose unnamed mistake gets the teacher's name, if there is one.
 
-    It is charged once only if all its answers, at edges too, are those of the named mistake: at a
-    secret seed, because everybody may work out those to the public cases.
+    The mistake is charged once only if all its answers, at edges too, are those of the named
+    mistake at a secret seed: anybody can compute the answers to the public cases.
     """
     diagnosis = result.diagnosis
     if diagnosis is None or diagnosis.faults or not diagnosis.signature:
@@ -50,17 +50,17 @@ def with_name(
 
 @dataclass(frozen=True)
 class GroupMember:
-    """One of those who made an unnamed mistake: the result, and the text of the exercise."""
+    """A member of the group with an unnamed mistake: the result, and the text of the exercise."""
 
     result: ExerciseResult
     text: str
 
 
 def confirmed_by(named: Named, members: Sequence[GroupMember]) -> Named:
-    """Return a named mistake with what confirms it in others: what its members did.
+    """Return a named mistake with the data of its members, which confirm it in other submissions.
 
-    They have the same answers. What most of them fail counts as its consequence: one who gives
-    these answers to the cases alone cannot have it excuse anything else.
+    The members have the same answers. Tests that most of them fail count as consequences of the
+    mistake: it excuses nothing else, because a program may give these answers only to the cases.
     """
     if not members:
         return named
@@ -83,23 +83,23 @@ def _secret_of(member: GroupMember) -> str:
 
 
 def _program_of(text: str) -> str:
-    """Return a student's program without comments and docstrings, where a name could be."""
+    """Return a student's program without comments and docstrings, which could hold a name."""
     bare = text if CELL in text else without_remarks(text)
     tokens = code_tokens(bare)
     starts = zip(tokens, tokens[1:], [*tokens[2:], ""])
     if any(at == [":", "NEWLINE"] and then != "INDENT" for *at, then in starts):
-        bare = text  # a docstring was all that a body had
+        bare = text  # the body had only a docstring
     return bare if len(bare) <= MAX_PROGRAM else ""
 
 
 def _failed(result: ExerciseResult) -> list[str]:
-    """Return the failed tests that do not say themselves what is wrong."""
+    """Return the failed tests whose messages do not say everything."""
     failed = (test for test in result.tests if test.outcome == "failed")
     return [test.name for test in failed if test.kind not in SELF_EXPLAINING]
 
 
 def _comparable(named: Named, diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield what a named mistake answers to the same secret cases, as far as that is known."""
+    """Yield the known answers of a named mistake to the same secret cases."""
     found = (*named.secrets, diagnosis.members.get(named.key, ""))
     return (each for each in found if are_comparable(each, diagnosis.secret))
 
@@ -107,7 +107,7 @@ def _comparable(named: Named, diagnosis: Diagnosis) -> Iterator[str]:
 def _explained(
     result: ExerciseResult, diagnosis: Diagnosis, named: Named, *, is_same: bool
 ) -> Diagnosis:
-    """Return the diagnosis with the name; a test that the mistake does not fail shows others."""
+    """Return the diagnosis with the name; tests that the mistake does not fail show others."""
     failed = _failed(result)
     shown = tuple(name for name in failed if name in named.fails)
     return replace(

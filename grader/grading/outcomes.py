@@ -1,4 +1,4 @@
-"""Outcomes of tests: all that leaves a test run, so students never see the source of a suite."""
+"""Outcomes of tests. Nothing else leaves a test run, so students never see a suite's source."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from grader.sandbox.cells import CELL, NOTEBOOK
 from grader.submissions.notebook import cell_of
 from grader.submissions.submission import Submission
 
-DEFINES = ("import ", "from ", "class ", "def ", "async ", "@")  # lines that a file needs
+DEFINES = ("import ", "from ", "class ", "def ", "async ", "@")  # begin lines that a file needs
 SCRIPT = 'put what only tries the code under `if __name__ == "__main__":`'
 MAX_LINE = 100  # characters of a line of code in a message
-NEAR = 300  # characters of a line of code that are shown before the column that matters
-AROUND = 4  # lines of the student's code shown before and after the line that failed
-UNUSABLE = "Unusable"  # a failure of a test at what the code returned; its own fault, perhaps
-# Their messages are shown as they are, without the name of an exception.
+NEAR = 300  # characters shown of a line of code before the column that matters
+AROUND = 4  # lines of the student's code shown before and after the failed line
+UNUSABLE = "Unusable"  # a test broke at a result of the code; the test may be wrong
+# Failures whose messages are shown without the name of an exception.
 PLAIN_KINDS = {"Timeout", "Crash", "Protocol", "Missing", "Forbidden"}
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """A test's side results: what the student's code printed, and whether it was called."""
+    """A test's side results: the output of the student's code, and whether it was called."""
 
     submission: Submission
     printed: str = ""
@@ -40,7 +40,7 @@ EVIDENCE: pytest.StashKey[Evidence] = pytest.StashKey()
 
 
 def points_of(item: pytest.Item) -> int:
-    """Return the points that a test is worth: those of its `points` mark, or 1 without one.
+    """Return the points of a test: those of its `points` mark, or 1 without one.
 
     Raises `CourseError` if the mark does not hold a whole number.
     """
@@ -123,7 +123,7 @@ def _explained_check(failed: Outcome, error: CheckFailure, submission: Submissio
 
 
 def _set_off_by(frames: Sequence[Frame], submission: Submission) -> str:
-    """Return what to add to an error of a file that is loaded; its last frame is shown anyway."""
+    """Return an addition to an error while a file is loaded: the line that led to it."""
     first, says = _placed(frames[0], submission), ""
     source = first.source.strip()
     if len(frames) > 1:
@@ -150,7 +150,7 @@ def _placed(frame: Frame, submission: Submission) -> Frame:
 def _near(source: str, column: int) -> tuple[str, int]:
     """Return the part of a line of code around a column that fits a report, and its column there.
 
-    A tab counts as one column, so it becomes one blank.
+    A tab counts as one column, so it becomes one space.
     """
     indent = len(source) - len(source.lstrip())
     if (cut := column - NEAR) > max(indent, 0):

@@ -16,11 +16,11 @@ from grader.sandbox.host import proxies
 from grader.sandbox.host.proxies import Remote
 from grader.sandbox.worker.adopt import adopt
 
-WEIGHT, BIAS = ".weight", ".bias"  # the parameters of a layer
+WEIGHT, BIAS = ".weight", ".bias"  # the names of a layer's parameters
 
 
 def parameter_shapes(module: Any) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the parameters by name. Raises `Mismatch` for what is no module.
+    """Return the shapes of the parameters by name. Raises `Mismatch` if it is not a module.
 
     Example::
 
@@ -39,9 +39,9 @@ def parameter_shapes(module: Any) -> dict[str, tuple[int, ...]]:
 def give_parameters(module: Any, state: Mapping[str, Tensor], dtype: torch.dtype) -> None:
     """Give a module those parameters of `state` that it has, in `dtype` and evaluation mode.
 
-    One of another shape with as many numbers is filled in their order, one with fewer with the
-    first, and the others keep their values. A buffer counts as a parameter. Parameters that are
-    called otherwise get what those of the most similar name and the same shape would get: another
+    A parameter of another shape is filled with the numbers in their order, as far as it has room;
+    if the state has too few, it keeps its values. A buffer counts as a parameter. A parameter of
+    another name gets the values for the most similar name and the same shape, because another
     check asks for names.
     """
     shapes = parameter_shapes(module)
@@ -57,10 +57,10 @@ def give_parameters(module: Any, state: Mapping[str, Tensor], dtype: torch.dtype
 
 
 def names_asked_for(layers: Collection[str], names: Collection[str]) -> dict[str, str]:
-    """Return the names that an exercise asks for, by those that a module has for them.
+    """Return the exercise's names of parameters, by the module's names for them.
 
-    Only of parameters that are called otherwise; each of the `layers` without one is another layer
-    of the module, or none of them is.
+    Only parameters with other names are listed. Either each missing one of the `layers` has
+    another name in the module, or none has.
     """
     own = dict.fromkeys(name.partition(".")[0] for name in names)
     missing = [layer for layer in layers if layer not in own]
@@ -73,9 +73,9 @@ def names_asked_for(layers: Collection[str], names: Collection[str]) -> dict[str
 
 
 def call_by_names(module: Any, asked: Mapping[str, str]) -> None:
-    """Let a student's module be asked for its parameters by other names than it has.
+    """Let a student's module answer to other names of its parameters.
 
-    `asked` are the names that an exercise asks for, by those of the module.
+    `asked` are the exercise's names, by those of the module.
     """
     if asked and isinstance(module, Remote):
         module.__asked__ = dict(asked)
@@ -84,9 +84,9 @@ def call_by_names(module: Any, asked: Mapping[str, str]) -> None:
 def _with_other_names(
     state: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]]
 ) -> Mapping[str, Tensor]:
-    """Return the values by name, and again by the other names that a module may have for some.
+    """Return the values by name, and some of them also by a module's other names.
 
-    A layer's bias follows its weight: it may be given to a module that rightly has none.
+    A layer's bias follows its weight, because a module may rightly have no bias.
     """
     missing = [name for name in state if name not in shapes and not name.endswith(BIAS)]
     others = [name for name in shapes if name not in state and not name.endswith(BIAS)]
@@ -104,7 +104,7 @@ def _with_other_names(
 def _fitting(
     state: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, Tensor]:
-    """Return what of `state` can be given the shapes of that name."""
+    """Return the parts of `state` that can take the shapes of the same name."""
     return {
         name: state[name].flatten()[: math.prod(shape)].view(shape)
         for name, shape in shapes.items()

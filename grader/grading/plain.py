@@ -43,7 +43,7 @@ class DirectExaminer:
         name = course.exercise_of(suite)
         beside = course.reference if suite.parent.name == name else suite.parent.parent
         program = self._program(self._submission or beside, course, name)
-        # As in a worker; nothing that a test draws depends on the tests before it.
+        # As in a worker, so that no draw of a test depends on earlier tests.
         torch.default_generator.manual_seed(seed_of_worker(self._seed, name, item.name))
         with program.active():
             trainings = self._trainings.setdefault(name, Trainings())
@@ -61,12 +61,12 @@ class DirectExaminer:
         return Rng(seed_of_test(self._seed, exercise, item.name))
 
     def cases(self, item: pytest.Item) -> Given:
-        """Return what asks the cases of a check."""
+        """Return the function that asks the cases of a check."""
         course = self._find_course(item.path.parent)
         return given_for(course, course[course.exercise_of(item.path)], self._seed)
 
     def _program(self, folder: Path, course: Course, name: str) -> Program:
-        """Return the files of a folder as a program; of the course's own, what `name` requires."""
+        """Return a folder's files as a program; of the course, only those that `name` requires."""
         own = folder == course.reference
         place = folder, name if own else ""
         if place not in self._programs:

@@ -12,7 +12,8 @@ import pytest
 
 from grader.errors import CheckFailure, Mismatch, StudentFailure
 
-# pytest loads this plugin in every run of the environment: what imports torch is imported later.
+# pytest loads this plugin in every run of the environment, so modules with torch are imported
+# later.
 if TYPE_CHECKING:
     from grader.grading.rng import Rng
 
@@ -37,11 +38,11 @@ class Examiner(Protocol):
         """Return the source of this test's random inputs."""
 
     def cases(self, item: pytest.Item) -> Any:
-        """Return what asks the cases of a check, and keeps the answers."""
+        """Return the function that asks the cases of a check and stores the answers."""
 
 
 EXAMINER: pytest.StashKey[Examiner] = pytest.StashKey()
-# By test, the one that failed: itself, or the one that it was skipped for.
+# By test: the failed test, which is itself or the one that it was skipped for.
 FAILED: pytest.StashKey[dict[tuple[Path, str], str]] = pytest.StashKey()
 
 
@@ -66,7 +67,7 @@ def rng(request: pytest.FixtureRequest) -> Rng:
 
 @pytest.fixture
 def cases(request: pytest.FixtureRequest) -> Any:
-    """Return what asks the cases of a check."""
+    """Return the function that asks the cases of a check."""
     return _examiner(request.config).cases(request.node)
 
 
@@ -76,7 +77,7 @@ def pytest_pycollect_makeitem(
     """Collect each check of a suite as a test."""
     if type(obj).__name__ != "Check" or type(obj).__module__ != "grader.grading.cases":
         return None
-    check: Any = obj  # its class is not imported here: it would bring torch along
+    check: Any = obj  # its class is not imported here, because that would import torch
     check.name = name
     item = pytest.Function.from_parent(collector, name=name, callobj=check.function)
     item.add_marker(pytest.mark.points(check.points))
@@ -107,7 +108,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test if one that it needs failed, or was skipped for one that did."""
+    """Skip a test if one that it needs failed, or was skipped for a failed one."""
     failed = item.config.stash[FAILED]
     for name in needs_of(item):
         if cause := failed.get((item.path, name)):
@@ -124,14 +125,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if report.failed:  # type: ignore[attr-defined]
         item.config.stash[FAILED][item.path, item.name] = item.name
         error = call.excinfo.value if call.excinfo else None
-        # A session may also have tests of other suites.
+        # A session may also have tests that are not ours.
         if isinstance(error, CheckFailure) and "student" in getattr(item, "fixturenames", ()):
             report.longrepr = _failure_text(item, error)  # type: ignore[attr-defined]
     return report
 
 
 def needs_of(item: pytest.Item) -> list[str]:
-    """Return the names of the tests that a test needs; one mark may stand above a whole file."""
+    """Return the names of the tests that a test needs, also by a mark of the whole file."""
     marks = item.iter_markers("needs")
     return [name for mark in marks for name in mark.args if name != item.name]
 

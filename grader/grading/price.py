@@ -1,6 +1,6 @@
 """The price of a mistake: what it costs once, however many checks it fails.
 
-A teacher deducts for a mistake, not for its echoes.
+A teacher deducts points for a mistake, not for its consequences.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def price_of(fault: Mistake, max_points: int) -> int:
 
 @dataclass(frozen=True)
 class Nearest:
-    """The known mistake that is nearest to some wrong cases: its price, and its own wrong cases."""
+    """The known mistake nearest to some wrong cases: its price, and its own wrong cases."""
 
     overlap: float
     price: int
@@ -31,13 +31,12 @@ FindNearest = Callable[[Collection[str]], Nearest | None]
 
 
 def charged(result: ExerciseResult, clear: Collection[str], nearest: FindNearest) -> ExerciseResult:
-    """Return the result of an exercise of cases with each mistake, named or not, charged once.
+    """Return the result of an exercise with each mistake, named or not, charged once.
 
-    A check whose wrong cases the named mistakes explain costs nothing beside their prices. What is
-    wrong besides costs the price of the mistake that is `nearest`, and the checks that are wrong
-    beyond it; or, if none is near, the points of these checks. `clear` are the cases that are
-    clearly wrong, of those by which mistakes are told apart. Code that computes nothing is excused
-    by no mistake.
+    A check whose wrong cases the named mistakes explain costs nothing beside their prices. The
+    other wrong cases cost the price of the mistake that is `nearest`, and the checks that are
+    wrong beyond it; or, if none is near, the points of these checks. `clear` are the clearly wrong
+    cases, of those that tell mistakes apart. No mistake excuses code that computes nothing.
     """
     diagnosis = result.diagnosis
     explained = {*diagnosis.explains_cases} if diagnosis and diagnosis.faults else set()
@@ -76,7 +75,7 @@ def _besides(
     clear: Collection[str],
     nearest: FindNearest,
 ) -> int:
-    """Return what the checks cost that no named mistake explains."""
+    """Return the charge for the checks that no named mistake explains."""
     idle = sum(lost[test.name] for test in others if test.kind == NO_COMPUTATION)
     others = [test for test in others if test.kind != NO_COMPUTATION]
     most = sum(lost[test.name] for test in others)
@@ -95,7 +94,7 @@ def _marked(test: Outcome, explained: Collection[str]) -> Outcome:
 
 @dataclass(frozen=True)
 class _Bill:
-    """What the mistakes of one explanation cost, and the checks that fail because of them."""
+    """The cost of the mistakes in one explanation, and the checks that fail because of them."""
 
     charges: tuple[Charge, ...]
     echoes: frozenset[str]
@@ -110,14 +109,14 @@ def _bill(tests: Sequence[Outcome], explained: Explanation) -> _Bill:
     lost = {test.name: test.max_points - test.points for test in tests}
     taken = sum(lost[name] for name in echoes)
     costs = explained.costs
-    if len(costs) == 1:  # the checks may take less than its price
+    if len(costs) == 1:  # the checks may cost less than the price
         costs = (min(costs[0], taken),)
     named = zip(explained.faults, explained.each, costs, strict=True)
     return _Bill(tuple(Charge(*each) for each in named), echoes)
 
 
 def _with_skipped(tests: Sequence[Outcome], echoes: frozenset[str]) -> frozenset[str]:
-    """Return `echoes` with the tests that are skipped because of one of them."""
+    """Return `echoes` with the tests that were skipped because of one of them."""
     reasons = {SKIPPED_UNTIL.format(name) for name in echoes}
     skipped = {test.name for test in tests if test.outcome == "skipped" and test.message in reasons}
     return echoes if skipped <= echoes else _with_skipped(tests, echoes | skipped)

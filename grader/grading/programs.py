@@ -1,4 +1,4 @@
-"""The source texts that make up the program in which an exercise is graded.
+"""The source texts of the program in which an exercise is graded.
 
 Stand-ins replace earlier exercises, so that a mistake costs points only where it was made.
 """
@@ -44,14 +44,14 @@ def program(
 def solutions(course: Course, name: str) -> dict[str, str]:
     """Return the solutions of an exercise and of those that it requires, by exercise name.
 
-    A program of the course's own holds no others: nobody may have reviewed these yet.
+    A course's own program holds no other exercises, because they may be unreviewed.
     """
     parts = {name, *course.needed(name)}
     return {each: course[each].read("solution.py") for each in course.names if each in parts}
 
 
 class References(dict[str, ModuleType]):
-    """The reference modules of a course by exercise name, loaded once each in this process."""
+    """The reference modules of a course by exercise name, each loaded once in this process."""
 
     def __init__(self, course: Course) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""Calls that can be repeated, and the same calls with one part changed of what they are given.
+"""Calls that can be repeated, and the same calls with one part of an argument changed.
 
-A call is one of a function, or of a module that is made for it.
+A call is a call of a function, or of a module that is made for it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from grader.grading.direct import DirectCode
 from grader.grading.parameters import BIAS, WEIGHT, give_parameters
 from grader.sandbox.host.proxies import Student, code_of
 
-MAX_CALLS = 24  # that are recorded of a function
-MAX_NUMBERS = 20_000  # of a result that is compared
-MAX_INDICES, MAX_ROWS = 6, 4  # that are changed: of an axis of an input, of a parameter
+MAX_CALLS = 24  # calls recorded of a function
+MAX_NUMBERS = 20_000  # numbers of a result that is compared
+MAX_INDICES, MAX_ROWS = 6, 4  # slices that are changed: of an axis of an input, of a parameter
 
 Values = Mapping[str, Any]  # arguments by name
 Kind = Literal["input", "whole", "option", "layer", "seed"]
-Place = Sequence[Any]  # keys and indices that lead to a part of a structure
+Place = Sequence[Any]  # keys and indices on the way to a part of a structure
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,16 @@ class RecordedCall:
     name: str
     inputs: Values
     seed: int
-    options: Values | None = None  # of the class's constructor, if it is a module
+    options: Values | None = None  # options of the class's constructor, if it is a module
     parameters: Mapping[str, Tensor] = field(default_factory=dict)
     dtype: torch.dtype = torch.float64
     training: bool = False
-    by_name: frozenset[str] = frozenset()  # arguments that can be given by name alone
-    hides: bool = False  # whether of the result just counts which numbers are infinite
+    by_name: frozenset[str] = frozenset()  # arguments that can only be given by name
+    hides: bool = False  # whether only the places of infinite numbers in the result count
 
     @property
     def leaves(self) -> list[str]:
-        """The names of what the result may depend on."""
+        """The names of the leaves on which the result may depend."""
         options = [
             n for n, value in (self.options or {}).items() if isinstance(value, bool | float)
         ]
@@ -51,7 +51,7 @@ class RecordedCall:
 
     @property
     def sizes(self) -> tuple[tuple[int, ...], ...]:
-        """The shapes of the tensors that it is given."""
+        """The shapes of its tensor arguments."""
         values = self.inputs.values()
         return tuple(tuple(value.shape) for value in values if isinstance(value, Tensor))
 
@@ -62,9 +62,9 @@ class RecordedCall:
         return replace(self, inputs=inputs, dtype=torch.float32)
 
     def answer(self, student: Student) -> Tensor:
-        """Return the numbers of the result as a vector; raises what the code raises.
+        """Return the numbers of the result as a vector; raises the errors of the code.
 
-        Arguments that may be given by place are: code may call them otherwise.
+        Arguments are given by place where possible, because code may have other names for them.
         """
         code_of(student).manual_seed(self.seed)
         called = getattr(student, self.name)
@@ -81,13 +81,13 @@ class RecordedCall:
 
 
 class RecordingCode(DirectCode):
-    """The reference's code, which keeps the calls that can be repeated."""
+    """The reference's code, which records the calls that can be repeated."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.calls: list[RecordedCall] = []
         self._counts: dict[str, int] = {}
-        self._seed = 0  # that was set last
+        self._seed = 0  # the last seed
 
     def manual_seed(self, seed: int, *, only_torch: bool = False) -> None:
         """Seed torch's generator, and remember the seed."""
@@ -129,9 +129,9 @@ class RecordingCode(DirectCode):
 
 
 def _by_name(called: Any, args: Any, kwargs: Any) -> tuple[Values | None, frozenset[str]]:
-    """Return the arguments of a call by name, as copies, and those that need their name.
+    """Return the arguments of a call by name, as copies, and the names that have to be given.
 
-    None if the call cannot be repeated so.
+    None if the call cannot be repeated that way.
     """
     try:
         bound = inspect.signature(called).bind(*args, **kwargs)
@@ -163,7 +163,7 @@ def _in_float32(value: Any) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """Return a copy of a value of plain data, or this function itself for anything else."""
+    """Return a copy of plain data, or this function itself for anything else."""
     if isinstance(value, Tensor):
         return value.detach().clone()
     if isinstance(value, dict):
@@ -196,18 +196,19 @@ def _numbers(result: Any) -> Tensor:
 
 @dataclass(frozen=True)
 class CallLeaf:
-    """Something that a result is computed from, and the calls with a part of it changed."""
+    """A part of the inputs of a result, and the calls in which a part of it is changed."""
 
     name: str
     kind: Kind
     changed: tuple[RecordedCall, ...]
-    axes: tuple[int, ...] = ()  # of a tensor: the axis along which each of the calls changes it
+    axes: tuple[int, ...] = ()  # for a tensor: the axis along which each call changes it
 
 
 def leaves_of(call: RecordedCall, shaping: Collection[str]) -> Iterator[CallLeaf]:
-    """Yield what a call's result may depend on, each with the calls that change a part of it.
+    """Yield the leaves on which a call's result may depend, with the calls that change them.
 
-    Options that are `shaping` decide which parameters there are, which is no computation.
+    Options that are `shaping` are left out: they decide which parameters exist, which is no
+    computation.
     """
     rng = torch.Generator().manual_seed(call.seed)
     for name, value in call.inputs.items():
@@ -235,7 +236,7 @@ def leaves_of(call: RecordedCall, shaping: Collection[str]) -> Iterator[CallLeaf
 
 
 def with_both(call: RecordedCall, one: RecordedCall, other: RecordedCall) -> RecordedCall | None:
-    """Return a call with two changes of it at once; None if they change the same structure."""
+    """Return a call with two changes at once; None if both change the same structure."""
     found: dict[str, Any] = {}
     for part in ("inputs", "parameters"):
         values = dict(getattr(call, part))
@@ -252,7 +253,7 @@ def with_both(call: RecordedCall, one: RecordedCall, other: RecordedCall) -> Rec
 
 
 def layer_of(parameter: str) -> str:
-    """Return the name of the layer that a parameter belongs to; of a lone parameter its own."""
+    """Return the name of a parameter's layer, or of the parameter itself if it has none."""
     for end in (WEIGHT, BIAS):
         parameter = parameter.removesuffix(end)
     return parameter
@@ -266,7 +267,7 @@ def _leaf(
     *,
     is_option: bool,
 ) -> Iterator[CallLeaf]:
-    """Yield the leaf that an argument is, if it is one that can be changed."""
+    """Yield an argument as a leaf, if it can be changed."""
     if isinstance(value, Tensor) and value.ndim and value.numel():
         places = [
             (axis, index)
@@ -316,7 +317,7 @@ def _noisy(value: Tensor, axis: int, index: int, rng: torch.Generator) -> Tensor
 
 
 def _places(value: Any) -> Iterator[Place]:
-    """Yield where the tensors and numbers of a structure are."""
+    """Yield the places of the tensors and numbers in a structure."""
     if isinstance(value, Tensor | bool | int | float):
         yield ()
     elif isinstance(value, dict | list | tuple):
@@ -333,7 +334,7 @@ def _at(value: Any, place: Place) -> Any:
 
 
 def _put(value: Any, place: Place, new: Any) -> Any:
-    """Return a structure with another part at a place."""
+    """Return a structure with another value at a place."""
     if not place:
         return new
     key, *rest = place

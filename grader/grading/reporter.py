@@ -1,4 +1,4 @@
-"""The reporter: makes reports from results. Imports neither torch nor pytest, to start at once."""
+"""The reporter: makes reports from results. Imports neither torch nor pytest, so it starts fast."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PUBLIC = (
     "These are points of the public checks that came with this copy. "
     "In the end the course's hidden checks decide, with inputs of their own."
 )
-MAX_TRIES = 3  # of an exercise whose process is lost, before it needs review
+MAX_TRIES = 3  # of an exercise whose process is lost, before it is given up for review
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Reporter:
     def _what_comes_first(
         self, exercise: Exercise, submission: Submission, passed: dict[str, bool]
     ) -> str:
-        """Return which required exercise to solve before this one, or nothing."""
+        """Return a sentence on the required exercise to solve before this one, or nothing."""
         for name in exercise.requires:
             stub = self._stub_and_statement(name)[0]
             if not passed.get(name, not is_untouched(submission.files.get(name, ""), stub)):
@@ -93,7 +93,7 @@ class Reporter:
 
 
 def problem_of(submission: Submission, name: str) -> str:
-    """Return why exercise `name` of a submission cannot be run, or nothing if it can."""
+    """Return why exercise `name` of a submission cannot run, or nothing if it can."""
     if name in submission.problems:
         return submission.problems[name]
     return "" if name in submission.files else f"there is no {name}.py in this submission"

@@ -1,6 +1,6 @@
-"""Starting a grader: the only place that knows in which order torch, workers and pytest start.
+"""Starts a grader: the only module that knows in which order torch, workers and pytest start.
 
-Imports no torch at its top, so that a command can start what runs workers first.
+Imports no torch at its top, so that a command can start the source of workers first.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def with_grader(
     *,
     trainings: Keeps = "nothing",
 ) -> T:
-    """Collect the suites of `names` once and return what `body` makes of the warm `Grader`.
+    """Collect the suites of `names` once, and return the result of `body` for the warm `Grader`.
 
-    Without `workers`, what it grades runs in this process: only programs of the course's own may.
+    Without `workers`, it grades in this process, which only the course's own programs may do.
 
-    A student's own checks keep the `trainings` of their code in `.grader/`.
+    A student's own checks store the `trainings` of their code in `.grader/`.
 
-    Raises `RequestError` if code would run here that nobody has reviewed.
+    Raises `RequestError` if unreviewed code would run here.
     """
     if not course.trusted:
         raise InternalError(f"the code of {course.root} must not run in this process")
@@ -47,7 +47,7 @@ def with_grader(
         workers.start()
         if any(course[name].training for name in names):
             workers.prepare_training()
-    # A process beside this one imports torch while these lines import it in this one.
+    # Not at the top: while these lines import torch, a process beside this one imports it as well.
     from grader.grading.grader import Grader  # noqa: PLC0415
     from grader.grading.suite import collect_suites  # noqa: PLC0415
 
@@ -57,9 +57,9 @@ def with_grader(
 
 @contextlib.contextmanager
 def _held(course: Course) -> Iterator[Course]:
-    """Yield a course that stays as it was when it was recognised, whatever becomes of its files.
+    """Yield a course in the state in which it was recognised, even if its files change.
 
-    Of one that is known by its contents, these very bytes are run, from a folder of our own.
+    If it is known by its contents, these very bytes run, from a folder of our own.
     """
     if course.contents is None:
         yield course

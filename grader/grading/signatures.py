@@ -1,10 +1,10 @@
-"""Signatures of wrong answers: short texts by which the same mistake is recognised later.
+"""Signatures of wrong answers: short texts that let the same mistake be recognised later.
 
-A signature has an entry for each case that came out wrong: the form of the answer, a weighted sum
-of its numbers, and how far the sum of the same numbers may lie from it. So two spellings of one
-mistake, which differ in rounding, have the same signature. One at the public seed finds the mistake
-again in any class; as anybody can work out those answers, one at a secret seed has to confirm it.
-Imports no torch.
+A signature has an entry for each wrong case: the form of the answer, a weighted sum of its
+numbers, and the tolerance of that sum. So two spellings of one mistake, which differ in rounding,
+have the same signature. A signature at the public seed finds the mistake again in any class;
+because anybody can compute those answers, a signature at a secret seed has to confirm it. Imports
+no torch.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Literal
 
 import msgspec
 
-MAX_ENTRIES = 44  # of a signature, which so stays below `MAX_CHARACTERS`
+MAX_ENTRIES = 44  # entries of a signature, which keeps it below `MAX_CHARACTERS`
 MAX_CHARACTERS = 2048
-KEY, FORM, IDENTITY = 3, 3, 3  # bytes of the hashes of a case's name, a form and a signature
+KEY, FORM, IDENTITY = 3, 3, 3  # bytes of the hashes of a case's name, of a form and of a signature
 
 
 class SignedAnswer(msgspec.Struct, frozen=True, array_like=True):
-    """What came out at one wrong case; an error has its kind as `form`, and no numbers."""
+    """The answer to one wrong case; an error has its kind as `form`, and no numbers."""
 
     case: str
     form: str
@@ -30,7 +30,7 @@ class SignedAnswer(msgspec.Struct, frozen=True, array_like=True):
     slack: float = 0.0
 
     def same(self, other: SignedAnswer) -> bool:
-        """Return whether two entries are the same answer up to rounding."""
+        """Return whether two entries are the same answer, up to rounding."""
         near = abs(self.total - other.total) <= max(self.slack, other.slack)
         return self.form == other.form and near
 
@@ -38,8 +38,8 @@ class SignedAnswer(msgspec.Struct, frozen=True, array_like=True):
 class Signature(msgspec.Struct, frozen=True, array_like=True):
     """The wrong answers of one solution: at ordinary calls, and at edges.
 
-    `whole` says that all cases were asked: a call that does not end ends the asking. `seed` tells
-    the secret seed of the cases from others; it is empty for the public one.
+    `whole` says that all cases were asked, which a call that hangs prevents. `seed` is the mark of
+    the cases' secret seed; it is empty for the public one.
     """
 
     main: tuple[SignedAnswer, ...] = ()
@@ -49,7 +49,7 @@ class Signature(msgspec.Struct, frozen=True, array_like=True):
 
 
 def entry(case: str, form: str, total: float = 0.0, slack: float = 0.0) -> SignedAnswer:
-    """Return an entry, rounded for keeping."""
+    """Return an entry, rounded for storage."""
     rounded = float(f"{total:.9g}"), float(f"{slack:.2g}")
     return SignedAnswer(_hash(case, KEY), _hash(form, FORM), *rounded)
 
@@ -79,8 +79,8 @@ def parsed(text: str) -> Signature | None:
 def is_same_mistake(one: str, other: str) -> bool:
     """Return whether two signatures show the same mistake.
 
-    Edges, such as rows of length 0, count only where nothing else is wrong: there the same mistake
-    may come out in several ways.
+    Edges, such as rows of length 0, count only if nothing else is wrong, because there the same
+    mistake may have several results.
     """
     first, second = parsed(one), parsed(other)
     if first is None or second is None or first.seed != second.seed:
@@ -115,13 +115,13 @@ def identity(text: str) -> str:
 
 
 def bucket(text: str) -> frozenset[str]:
-    """Return the cases that two whole signatures of one mistake have in common."""
+    """Return the wrong cases, which are the same in all whole signatures of one mistake."""
     found = parsed(text) or Signature()
     return frozenset(each.case for each in found.main or found.edges)
 
 
 def _agree(first: Signature, second: Signature, part: Literal["main", "edges"]) -> bool:
-    """Return whether two signatures agree in a part: one cut short has fewer answers."""
+    """Return whether two signatures agree in a part; one that was cut short has fewer answers."""
     ours, theirs = _by_case(getattr(first, part)), _by_case(getattr(second, part))
     fewer, more = (theirs, ours) if first.whole else (ours, theirs)
     if first.whole == second.whole:

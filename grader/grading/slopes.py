@@ -1,4 +1,4 @@
-"""Whether gradients are the slopes of what a program computes, whatever it computes."""
+"""Tells whether gradients are the slopes of a program's output, for any output."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from grader.grading.rng import Rng
 from grader.sandbox.host.proxies import Remote, Student, code_of
 
 STEP = 1e-3
-ROUGH = 0.01  # of a slope: how much its two sides may differ where it is measured
-NO_SLOPE = 1e-3  # the largest number of a slope of what does not depend on what moved
+ROUGH = 0.01  # of a slope: the most that its two sides may differ where it is measured
+NO_SLOPE = 1e-3  # the largest slope that counts as no dependence
 TOLERANCE = 0.005  # of a slope's norm
-DIRECTIONS = 16  # of which the one that shows every slope best is taken
-MOST = 100  # times the numbers that are asked for: what is larger is not looked at
+DIRECTIONS = 16  # steps, of which the one that shows every slope best is taken
+MOST = 100  # times the expected numbers: a larger output is not examined
 
 
 def assert_slopes(
@@ -29,13 +29,13 @@ def assert_slopes(
     rng: Rng,
     step: float = STEP,
 ) -> None:
-    """Raise `Mismatch` unless gradients are the slopes of what the student's code computes.
+    """Raise `Mismatch` unless gradients are the slopes of the output of the student's code.
 
-    `code` is a function or a module, whose parameters count too, in both modes; the same values
-    are dropped in each call. `inputs` are by name, in order. `like` is the reference's code, with
-    the same parameters. Where the output is as its output, gradients as its gradients are right.
-    Others have to predict how the output changes when an input, or the parameters of a layer, move
-    by `step`.
+    `code` is a function or a module, whose parameters count too, in both modes; each call drops
+    the same values. `inputs` are by name, in order. `like` is the reference's code, with the same
+    parameters. If the outputs are equal, gradients equal to its gradients are right. Other
+    gradients have to predict how the output changes when an input, or the parameters of a layer,
+    move by `step`.
 
     Example::
 
@@ -65,7 +65,7 @@ def assert_slopes(
 def assert_slopes_in_training(student: Student, module: Any, *inputs: Any, rng: Rng) -> None:
     """Raise `Mismatch` unless a module's gradients in training are the slopes of its output.
 
-    The same values are dropped in each call. An output that is not finite is for others to see.
+    Each call drops the same values. An output that is not finite is left to other checks.
     """
     named = {f"argument {number}": value for number, value in enumerate(inputs, start=1)}
     program = _Program(module, named, code_of(student).manual_seed)
@@ -104,9 +104,9 @@ def _assert_slopes(program: _Program, rng: Rng, step: float, *, training: bool) 
         size = slope.where(known, 0.0).square().mean().sqrt()
         roughness = torch.maximum(roughness, sides / size.clamp(min=NO_SLOPE))
         slopes[group] = slope
-    # What is not finite is for other checks to see, as long as the gradients are finite.
+    # Other checks find an output that is not finite; here only the gradients must be finite.
     expect(known.any(), "the output is not finite")
-    # Across a kink, as of an absolute value, there is no slope to compare with.
+    # At a kink, such as that of an absolute value, there is no slope to compare with.
     known &= roughness <= roughness[known].median().clamp(min=ROUGH)
     slopes = {group: slope.where(known, 0.0) for group, slope in slopes.items()}
     slopes = {group: slope for group, slope in slopes.items() if slope.abs().max() >= NO_SLOPE}
@@ -115,7 +115,7 @@ def _assert_slopes(program: _Program, rng: Rng, step: float, *, training: bool) 
         upstreams,
         key=lambda each: min((_along(s, each) / s.norm() for s in slopes.values()), default=0),
     )
-    program.run(training=training)  # anew, as the parameters have moved since
+    program.run(training=training)  # computed again, because the parameters have moved since
     gradients = program.gradients(upstream)
     for group, slope in slopes.items():
         found = {name: g for name, g in gradients.items() if _group(name) == group}
@@ -130,7 +130,7 @@ def _assert_slopes(program: _Program, rng: Rng, step: float, *, training: bool) 
 
 
 def _group(name: str) -> str:
-    """Return the name of the layer that a parameter belongs to; that of an input is its own."""
+    """Return the name of a parameter's layer, or of an input itself."""
     return name.partition(".")[0]
 
 
@@ -153,7 +153,7 @@ class _Program:
         self.output = torch.empty(0)
 
     def values(self) -> dict[str, Tensor]:
-        """Return what the output may depend on: floating-point inputs, and parameters."""
+        """Return the values on which the output may depend: float inputs and parameters."""
         return {**self._moving, **self._parameters()}
 
     @property
@@ -177,7 +177,7 @@ class _Program:
         expect(self.output.requires_grad, cut)
 
     def _call(self, moving: Mapping[str, Tensor]) -> Any:
-        self._seed(1)  # the same values are dropped in each call
+        self._seed(1)  # so that each call drops the same values
         return self._code(*({**self._inputs, **moving}.values()))
 
     def gradients(self, upstream: Tensor) -> dict[str, Tensor | None]:

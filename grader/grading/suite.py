@@ -44,19 +44,19 @@ PYTEST_ARGUMENTS = (
     "-pno:unraisableexception -pno:warnings "
     "-ppytest_metadata.plugin -ppytest_jsonreport.plugin -pgrader.grading.plugin"
 ).split()
-HEADROOM_BYTES = 2 * 1024**3  # of memory for the trusted side, above what it has mapped
+HEADROOM_BYTES = 2 * 1024**3  # bytes of memory for the trusted side, above those already mapped
 OMIT = ["collectors", "log", "traceback", "streams", "warnings", "keywords"]
 
 
 def collect_suites(course: Course, names: Sequence[str], body: Callable[[Suite], T]) -> T:
-    """Collect the suites of `names` once; return what `body`, called by pytest's loop, returns."""
+    """Collect the suites of `names` once; call `body` in pytest's loop, and return its result."""
     for name in names:
         if not course.suite(name).is_file():
             raise CourseError(f"{course.suite(name)} is missing", "grader build")
     torch.set_num_threads(1)
     loop = _SessionLoop(lambda session: body(_suite(session, course, names)))
     paths = [str(course.suite(name)) for name in names]
-    # Without the second option, pytest lists every folder above the course as well.
+    # The second option keeps pytest from listing every folder above the course.
     root = course.held or course.root
     within = (f"--rootdir={root}", f"--confcutdir={root}")
     arguments = [*PYTEST_ARGUMENTS, *within, *paths]
@@ -66,7 +66,7 @@ def collect_suites(course: Course, names: Sequence[str], body: Callable[[Suite],
     finally:
         for name, module in list(sys.modules.items()):
             if getattr(module, "__file__", None) in paths:
-                del sys.modules[name]  # the next session reads the suite again
+                del sys.modules[name]  # so that the next session reads the suite again
     if loop.error is not None:
         raise loop.error
     if not loop.results:
@@ -80,12 +80,12 @@ def _suite(session: pytest.Session, course: Course, names: Sequence[str]) -> Sui
     for name in names:
         if not suite.items.get(name):
             raise CourseError(f"{course.suite(name)} has no tests", "grader validate")
-        suite.points_of(name)  # raises for a mark that is no whole number
+        suite.points_of(name)  # raises if a mark is not a whole number
     return suite
 
 
 def _said(error: BaseException, suite: Path) -> str:
-    """Return the innermost cause of an error, and the last line of the suite that leads to it."""
+    """Return the innermost cause of an error, and the last line of the suite on the way to it."""
     while error.__cause__ is not None:
         error = error.__cause__
     if isinstance(error, SyntaxError):
@@ -96,9 +96,9 @@ def _said(error: BaseException, suite: Path) -> str:
 
 
 class _SuiteModule(pytest.Module):
-    """A suite as its own text says, and nothing else.
+    """A suite that is loaded from its own text, and from nothing else.
 
-    pytest would import the packages around it first, and take bytecode that lies beside it.
+    pytest itself would first import the packages around it, and load bytecode beside it.
     """
 
     def _getobj(self) -> ModuleType:
@@ -106,7 +106,7 @@ class _SuiteModule(pytest.Module):
         module = ModuleType(".".join(parts))
         module.__file__ = str(self.path)
         code = compile(read_bytes(self.path), self.path, "exec", dont_inherit=True)
-        sys.modules[module.__name__] = module  # a dataclass looks for it there
+        sys.modules[module.__name__] = module  # dataclasses look up their module there
         try:
             exec(code, vars(module))
         except pytest.skip.Exception as error:
@@ -133,31 +133,31 @@ class _SessionLoop(Generic[T]):
     def pytest_pycollect_makemodule(
         self, module_path: Path, parent: pytest.Collector
     ) -> pytest.Module:
-        """Collect a suite by its text alone."""
+        """Collect a suite from its text alone."""
         return _SuiteModule.from_parent(parent, path=module_path)
 
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Directory:
-        """Take every folder for a plain one: no `__init__.py` of a course is run."""
+        """Treat every folder as a plain one, so that no `__init__.py` of a course runs."""
         return pytest.Dir.from_parent(parent, path=path)
 
     def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: Any) -> None:
-        """Keep the error of the first suite that does not collect."""
+        """Store the error of the first suite that does not collect."""
         if isinstance(node, pytest.Collector) and self.error is None:
-            error = call.excinfo.value  # pytest's own; its cause is the suite's
+            error = call.excinfo.value  # pytest's own error; its cause is the suite's
             self.error = CourseError(f"{node.nodeid} does not collect: {_said(error, node.path)}")
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        """Refuse to grade with some of the tests."""
+        """Refuse to grade if pytest left out tests."""
         if self.error is None:
             message = f"pytest left out {len(items)} tests, {items[0].nodeid} among them"
             self.error = InternalError(message, "env | grep -i pytest   shows what asks for that")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Call the body with the collected session; keep its result or error."""
+        """Call the body with the collected session; store its result or error."""
         if self.error is not None:
             return True
-        gc.freeze()  # the collector need not look at torch and pytest again and again
+        gc.freeze()  # so that garbage collection skips the objects of torch and pytest
         try:
             with _bounded_memory():
                 self.results.append(self._body(session))
@@ -169,13 +169,13 @@ class _SessionLoop(Generic[T]):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
-        """Run a test that uses only our fixtures in one phase: a third of pytest's own work."""
+        """Run a test with only our fixtures in one phase, in a third of pytest's time."""
         if ARGUMENTS not in item.stash:
             return None
         call = pytest.CallInfo.from_call(
             lambda: _examine(item),
             "call",
-            # An error of the grader ends the run; it does not fail every test of every student.
+            # An error of the grader ends the run, instead of failing every test of every student.
             reraise=(KeyboardInterrupt, pytest.exit.Exception, GraderError),
         )
         report = item.ihook.pytest_runtest_makereport(item=item, call=call)
@@ -183,7 +183,7 @@ class _SessionLoop(Generic[T]):
         if call.excinfo is not None:  # its frames form reference cycles that keep tensors alive
             traceback.clear_frames(call.excinfo.tb)
             for frame, _ in traceback.walk_tb(call.excinfo.tb):
-                _ = frame.f_locals  # pytest has taken a snapshot, which reading updates
+                _ = frame.f_locals  # a snapshot of pytest's, which reading updates
         del call
         return True
 
@@ -191,7 +191,7 @@ class _SessionLoop(Generic[T]):
     def pytest_json_runtest_metadata(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> dict[str, Any] | None:
-        """Put our account of a failure into the JSON report; let go of the failure itself."""
+        """Put our account of a failure into the JSON report, and drop the failure itself."""
         if call.excinfo is None:
             return None
         error: BaseException | None = call.excinfo.value
@@ -203,10 +203,10 @@ class _SessionLoop(Generic[T]):
 
 @contextlib.contextmanager
 def _bounded_memory() -> Iterator[None]:
-    """Limit the memory of the block, so that a test fails that makes something huge."""
+    """Limit the memory of the block, so that a test which makes something huge fails."""
     mapped = None
     if sys.platform == "linux":
-        with contextlib.suppress(PermissionError):  # confined, this process has its limit already
+        with contextlib.suppress(PermissionError):  # a confined process has its limit already
             mapped = mapped_bytes()
     if mapped is None:
         yield
@@ -221,7 +221,7 @@ def _bounded_memory() -> Iterator[None]:
 
 
 def _examine(item: pytest.Item) -> None:
-    """Call a test function with the values that our fixtures would give it."""
+    """Call a test function with the values of our fixtures."""
     plugin.pytest_runtest_setup(item)
     examiner = item.config.stash[plugin.EXAMINER]
     arguments = {name: getattr(examiner, name)(item) for name in item.stash[ARGUMENTS]}
@@ -242,10 +242,10 @@ def _is_plain(item: pytest.Function) -> bool:
 
 
 def _in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Return first the tests that others need, each after those that it needs itself; then the
-    rest, with what students may not see last.
+    """Return the tests in the order in which they run.
 
-    Raises `CourseError` for tests that need one another.
+    First come the tests that others need, each after those that it needs itself; last come tests
+    that students may not see. Raises `CourseError` for tests that need one another.
     """
     by_name = {item.name: item for item in items}
     needs = {
@@ -283,13 +283,13 @@ class Suite:
         self._report.pytest_sessionstart(session)
 
     def points_of(self, name: str) -> int:
-        """Return what the tests of exercise `name` are worth together."""
+        """Return the sum of the points of exercise `name`'s tests."""
         return sum(map(points_of, self.items.get(name, [])))
 
     def run(
         self, examiner: SandboxExaminer, name: str, only: Collection[str] = ()
     ) -> tuple[Outcome, ...]:
-        """Run exercise `name`'s tests on what `examiner` examines; return their outcomes.
+        """Run exercise `name`'s tests on the code of `examiner`; return their outcomes.
 
         Run `only` the tests of these names, if any are given.
         """
@@ -300,14 +300,14 @@ class Suite:
         for item in items:
             item.stash[EVIDENCE] = Evidence(examiner.submission)
         self._globals.restore(items)
-        # What students may not see is run last, so that nothing shown can repeat what it was given.
+        # Secret tests run last, so that no shown message can repeat their inputs.
         order = _in_order(items)
         outcomes = map(outcome_of, self._entries(order), order)
         by_item = dict(zip(order, outcomes))
         return tuple(by_item[item] for item in items)
 
     def _entries(self, items: Sequence[pytest.Item]) -> list[dict[str, Any]]:
-        self._report._json_tests.clear()  # those of the last run
+        self._report._json_tests.clear()  # the results of the last run
         for item, following in zip(items, [*items[1:], None]):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         self._report.pytest_sessionfinish(self._session)

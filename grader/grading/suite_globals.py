@@ -1,4 +1,4 @@
-"""What suites keep at module level: the same values for every student."""
+"""Values at the module level of suites, which are the same for every student."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONTAINERS = (list, tuple, set, frozenset)
 
 
 class SuiteGlobals:
-    """The values of module-level names that a test can change, as they were when collected."""
+    """The values, at collection, of the module-level names that a test can change."""
 
     def __init__(self, items: Sequence[pytest.Item]) -> None:
         modules = {module.__name__: module for item in items if (module := _module(item))}
@@ -31,7 +31,7 @@ class SuiteGlobals:
                 raise CourseError(f"{message}: {error}", "grader validate") from error
 
     def restore(self, items: Sequence[pytest.Item]) -> None:
-        """Put the values of the items' modules back, as copies."""
+        """Restore the values of the items' modules, as copies."""
         for module in {id(m): m for item in items if (m := _module(item))}.values():
             vars(module).update(copy.deepcopy(self._values.get(module.__name__, {})))
 
@@ -48,7 +48,7 @@ def _module(item: pytest.Item) -> ModuleType | None:
 
 
 def _own(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    """Yield the module's own names and values; what Python or pytest put there is left out."""
+    """Yield the module's own names and values, without those that Python or pytest put there."""
     for name, value in vars(module).items():
         if not name.startswith("__") and name != "pytestmark":
             yield name, value
@@ -58,7 +58,7 @@ def _holds(value: Any, kinds: tuple[type, ...], depth: int = 8) -> bool:
     if isinstance(value, kinds):
         return True
     if not depth:
-        return True  # nobody looks deeper: better refused than missed
+        return True  # not searched any deeper: better refused than missed
     inside: Sequence[Any] = ()
     if isinstance(value, dict):
         inside = (*value.keys(), *value.values())

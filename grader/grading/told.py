@@ -1,4 +1,4 @@
-"""What a case tells: numbers enough to show a mistake, and none where nothing is known."""
+"""The form of a case's answer: enough numbers to show a mistake, and none if nothing is known."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-MANY = 12  # numbers that show a mistake: more than chance gives, and than a name needs
+MANY = 12  # numbers that show a mistake: more than chance gives, and more than naming needs
 
 
 def often(*values: Any) -> list[Any]:
-    """Return values as often as a name needs: one number more or less shows no mistake.
+    """Return values as often as naming needs, because one number alone shows no mistake.
 
     Example::
 
@@ -25,7 +25,7 @@ def often(*values: Any) -> list[Any]:
 
 
 def known(said: Tensor, outputs: Tensor) -> Tensor:
-    """Return what is said of outputs, or nan: where one is not finite, none tells what it lacks."""
+    """Return numbers about outputs, or nan if one is not finite, because then they show nothing."""
     return (
         said if outputs.isfinite().all() else torch.full_like(said, torch.nan, dtype=torch.double)
     )

@@ -1,4 +1,4 @@
-"""Training a model of the student's once, for all tests that ask for it."""
+"""Trains a student's model once for all tests that ask for it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from grader.report import Reached
 from grader.sandbox.host.proxies import Student, StudentCode, code_of
 from grader.sandbox.host.training import Losses, Trained
 
-SEVERAL = 20  # reports, of which the first and the last tenth are compared
-RISEN = 1.5  # times the first loss that the last one may not exceed
+SEVERAL = 20  # reports; with more, the first and the last tenth are compared
+RISEN = 1.5  # the last loss may be at most this many times the first
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class TrainingRun:
 
     module: Any
     losses: Losses
-    reached: dict[str, Reached] = field(default_factory=dict)  # what tests have found so far
+    reached: dict[str, Reached] = field(default_factory=dict)  # found by tests so far
 
 
 def trained(
@@ -39,11 +39,12 @@ def trained(
 ) -> TrainingRun:
     """Train a module of the student's, once for all tests that ask for the training `name`.
 
-    `make` returns the module, and `train(module, report)` has the student's code train it in place;
-    `report` is passed on, as a function that the code may call with a step and a loss. The module
-    of the result is another one with the trained parameters, in evaluation mode, so nothing else
-    that the training left behind takes part. Raises `Mismatch` if training changed no parameter, or
-    left numbers that are not finite. The limits are those of `[training]` in `exercise.toml`.
+    `make` returns the module, and `train(module, report)` has the student's code train it in
+    place; `report` is passed on, as a function that the code may call with a step and a loss. The
+    module of the result is a new one with the trained parameters, in evaluation mode, so nothing
+    else that the training left behind plays a part. Raises `Mismatch` if training changed no
+    parameter, or left numbers that are not finite. The limits are those of `[training]` in
+    `exercise.toml`.
 
     Example::
 
@@ -63,7 +64,7 @@ def trained(
             code.trainings.failed[name] = failure
             raise
         code.trainings.keep()
-    # What follows draws the same numbers, whether the model was trained just now or before.
+    # Later draws give the same numbers, whether the model was trained just now or before.
     code.manual_seed(seed_of_worker(code.trainings.seed, "trained", name))
     reached = code.trainings.reached.setdefault(name, {})
     return TrainingRun(restored(student, name, make), code.trainings.done[name].losses, reached)
@@ -77,9 +78,10 @@ def assert_reaches(
     at_least: float | None = None,
     at_most: float | None = None,
 ) -> None:
-    """Raise `Mismatch` if what a trained model reaches is not within the limit.
+    """Raise `Mismatch` if a value that a trained model reaches is not within the limit.
 
-    The report shows it beside the losses, and `make margins` how far from the limit references are.
+    The report shows the value beside the losses, and `make margins` the distance of the references
+    from the limit.
 
     Example::
 
@@ -99,7 +101,7 @@ def assert_reaches(
 
 
 def restored(student: Student, name: str, make: Callable[[], Any]) -> Any:
-    """Return a new module with the parameters of a training that was done, or else None."""
+    """Return a new module with the parameters of a finished training, or None."""
     done = code_of(student).trainings.done.get(name)
     if done is None:
         return None
@@ -137,14 +139,14 @@ def _state(module: Any) -> dict[str, Tensor]:
 def _refuse_without_sense(
     before: dict[str, Tensor], after: dict[str, Tensor], losses: Losses
 ) -> None:
-    """Raise `Mismatch` for a training that came apart, or that has not happened."""
+    """Raise `Mismatch` for a training that diverged, or that has not happened."""
     broken = next((step for step, loss in losses if not math.isfinite(loss)), None)
     if broken is not None:
-        raise Mismatch(f"the training came apart: the loss of step {broken} is not finite")
+        raise Mismatch(f"the training diverged: the loss of step {broken} is not finite")
     # A buffer may hold infinities from the beginning, as a mask does.
     finite = [name for name, value in before.items() if value.isfinite().all() and name in after]
     if broken_name := next((name for name in finite if not after[name].isfinite().all()), ""):
-        raise Mismatch(f"the training came apart: {broken_name} holds numbers that are not finite")
+        raise Mismatch(f"the training diverged: {broken_name} holds numbers that are not finite")
     if before.keys() != after.keys() or any(
         after[name].shape != value.shape for name, value in before.items()
     ):
@@ -158,4 +160,4 @@ def _refuse_without_sense(
             for part in (itertools.islice(losses, tenth), losses[-tenth:])
         )
         if last > max(first, RISEN * first):
-            raise Mismatch(f"the training came apart: the loss rose from {first:.3g} to {last:.3g}")
+            raise Mismatch(f"the training diverged: the loss rose from {first:.3g} to {last:.3g}")

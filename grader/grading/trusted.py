@@ -1,8 +1,8 @@
 """Runs the course's own programs in this process: references, mistakes, stubs, mutants, corpora.
 
-They take the same way as code in a worker, through the same proxies, messages and server, so that
-tests see the same: copies of tensors, failures in words, what was printed. Only the process, its
-confinement and the socket are left out, which cost most of the time. Never for a student's code.
+They go through the same proxies, messages and server as code in a worker, so that tests see the
+same things: copies of tensors, failures in words, printed text. Only the process, its confinement
+and the socket are left out, because they cost most of the time. Never for a student's code.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from grader.sandbox.host.worker import CallWatcher, late
 from grader.sandbox.worker.operations import THREADS
 from grader.sandbox.worker.server import Server
 
-LOOK = 0.5  # seconds of processor time between two looks at a call
+LOOK = 0.5  # seconds of processor time between two checks of a call's time
 
 
 class _Late(BaseException):
-    """A call has used up its time; `place` is where it was."""
+    """A call has used up its time; `place` is the line that it was running."""
 
     def __init__(self, place: wire.Failure) -> None:
         self.place = place
@@ -42,19 +42,20 @@ class _Late(BaseException):
 class InThisProcess:
     """A transport to a server in this process: one worker's state, without the worker.
 
-    What the code and the tests both use is switched at each request: torch's generator, dtype and
-    mode of gradients, and the standard streams. What else a program may set is put back at the end.
+    Settings that both the code and the tests use are switched at each request: torch's generator,
+    dtype and mode of gradients, and the standard streams. Other settings that a program may change
+    are restored at the end.
 
-    Time is processor time, and kept in the main thread only. Code that waits, or stays in a single
-    operation of torch, is not interrupted.
+    Time is processor time, and limited in the main thread only. Code that waits, or stays in a
+    single operation of torch, is not interrupted.
     """
 
-    layers: tuple[str, ...] = ()  # of confinement: there is none
+    layers: tuple[str, ...] = ()  # layers of confinement: there are none
 
     def __init__(self) -> None:
         self._server = Server((KeyboardInterrupt, _Late, StudentFailure, WorkerLost), self._hear)
         self._queue: list[wire.Quiet] = []
-        self._watcher: CallWatcher | None = None  # of the call that is under way
+        self._watcher: CallWatcher | None = None  # of the current call
         self._generator = torch.default_generator.get_state()
         self._dtype = torch.get_default_dtype()
         self._waited = waited_by(os.getpid())
@@ -91,7 +92,7 @@ class InThisProcess:
         finally:
             self._watcher = None
         assert answer is not None
-        # Threads of this process, such as those that show progress, are not the program's.
+        # Threads of this process, such as those for progress, do not belong to the program.
         answer.operations.pop(THREADS, None)
         return answer
 
@@ -100,19 +101,19 @@ class InThisProcess:
         return waited_by(os.getpid()) - self._waited
 
     def close(self) -> None:
-        """Forget the program, and put back what it may have set."""
+        """Forget the program, and restore the settings that it may have changed."""
         self._server.leave()
         self._restore.close()
 
     def _hear(self, progress: wire.TrainingStep) -> None:
-        """Pass on how far a training is, and end it if it has used more than it may."""
+        """Pass on the progress of a training, and end it if it has used too much."""
         if self._watcher is not None:
             self._watcher.hear(progress)
             self._watcher.check(os.getpid())
 
     @contextlib.contextmanager
     def _switched(self) -> Iterator[None]:
-        """Give the code its own generator, dtype and streams in the block, and the tests theirs."""
+        """Give the code its own generator, dtype and streams in the block, then the tests'."""
         generator, dtype = torch.default_generator.get_state(), torch.get_default_dtype()
         grad, streams = torch.is_grad_enabled(), (sys.stdin, sys.stderr)
         trace = sys.gettrace()
@@ -124,7 +125,7 @@ class InThisProcess:
             yield
         finally:
             sys.stdin, sys.stderr = streams
-            if sys.gettrace() is not trace:  # a breakpoint leaves its own
+            if sys.gettrace() is not trace:  # a breakpoint leaves a trace function
                 sys.settrace(trace)
             self._dtype = torch.get_default_dtype()
             if self._dtype is not dtype:
@@ -148,7 +149,7 @@ class InThisProcess:
                 self._watcher.check(os.getpid())
 
         before = signal.signal(signal.SIGPROF, look)
-        # Again and again: code that catches everything does not go on for ever.
+        # Repeatedly, so that code which catches everything ends, too.
         signal.setitimer(signal.ITIMER_PROF, min(seconds, LOOK), LOOK)
         try:
             yield

@@ -1,4 +1,4 @@
-"""What calls of a student's code run: how many operations, in how much memory, and which ones."""
+"""Watches calls of a student's code: how many operations they run, which ones, and their memory."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from grader.grading.compare import assert_close, expect
 from grader.sandbox.host.operations import MadeTensor, OperationCounts, forbidden_call
 from grader.sandbox.host.proxies import Student, code_of
 
-CALLED_BACK = "in C"  # the place of calls that C functions such as `map` make
-OPERATIONS = "tensor operations"  # beside the places that the work of a call is counted by
-MAX_REPEATED = 100  # runs of a line for tensors with a few numbers along each axis
-SMALL_CALLS = 30  # that are right before a wrong answer for larger sizes counts
+CALLED_BACK = "in C"  # stands for the place of calls from C functions such as `map`
+OPERATIONS = "tensor operations"  # stands for tensor operations, beside the places of a call's work
+MAX_REPEATED = 100  # the most runs of a line for tensors with a few numbers along each axis
+SMALL_CALLS = 30  # right answers before a wrong answer for larger sizes counts
 MAX_NAME = 80  # characters of a file in a message
 REMEDY = "replace the Python loop by operations on whole tensors"
 
@@ -30,10 +30,10 @@ def watched(
     `counts["torch.bmm"]` counts calls of the function; with `kernels`, `counts["aten.bmm"]` counts
     runs of the operation, also within others. `largest` is the largest tensor that a function
     returned, be it a view, with its `shape`, `elements` and `bytes`. An expanded view does not
-    count, and what one of torch's functions makes for itself is not seen. With `memory`, `peak` is
-    the most bytes that the tensors of one call took at once, those inside torch's functions
-    included and those from before the call left out. Code that hides operations from the count
-    raises `StudentFailure`.
+    count, nor a tensor that one of torch's functions makes inside itself. With `memory`, `peak` is
+    the most bytes that the tensors of one call took at once, including those inside torch's
+    functions, but not those from before the call. Code that hides operations from the count raises
+    `StudentFailure`.
 
     Example::
 
@@ -54,15 +54,14 @@ def assert_vectorised(
 ) -> None:
     """Raise `Mismatch` if a call takes more work when one axis grows.
 
-    Work is how often each line of the student's code runs, how often C functions such as `map` call
-    something, and the number of tensor operations. `prepared` draws the arguments of a call and
-    returns the call; it gets sizes by name, and has small ones as defaults. `grown` holds two
-    larger sizes of each axis, by the name of what there is more of. No call is made twice, so
-    nothing that the code keeps from earlier calls helps it; but it may make once what it keeps,
-    such as a mask for a larger size.
-    With the `reference`, the call takes the code to call, and code whose result is right for small
-    sizes, but wrong for larger ones, fails. Choose larger sizes above 100 there: no line may run
-    as often as that for small ones, so a loop that is as long for every size is found.
+    Work is how often each line of the student's code runs, how often C functions such as `map`
+    call something, and the number of tensor operations. `prepared` draws the arguments of a call
+    and returns the call; it gets sizes by name, and has small ones as defaults. `grown` holds two
+    larger sizes of each axis, by a plural name for its entries. No call is made twice, so data
+    kept from earlier calls does not help; but code may build such data once, for example a mask
+    for a larger size. With the `reference`, the call takes the code to call, and code fails whose
+    result is right for small sizes but wrong for larger ones. Choose larger sizes above 100 there,
+    because no line may run that often for small ones: so a loop of a constant length is found.
 
     Example::
 
@@ -86,14 +85,14 @@ def assert_vectorised(
         larger = (prepared(**{name: pair[n] for name, pair in sizes.items()}) for n in (0, 1))
         many, is_still_right = _work(student, next(larger), reference)
         if is_right and not is_still_right:
-            # An ordinary mistake may be right once, by chance; other checks fail for it.
+            # An ordinary mistake may be right once by chance; other checks find it.
             again = (prepared() for _ in range(SMALL_CALLS))
             says = f"the result is right for small tensors, but not for a larger number of {axis}"
             expect(not all(_is_near(call(student), call(reference)) for call in again), says)
         grows = [place for place, count in many.items() if count > few[place]]
         if not grows:
             continue
-        # What is made once for a larger size is made once for one that is larger still.
+        # Data that is built once for a larger size is built again for an even larger one.
         most, _ = _work(student, next(larger), reference)
         if grows := [place for place in grows if most[place] > many[place]]:
             place = max(grows, key=lambda place: (_line(place), most[place] - many[place]))
@@ -102,7 +101,7 @@ def assert_vectorised(
 
 
 def _work(student: Student, call: Callable[..., Any], reference: Any) -> tuple[Counter[str], bool]:
-    """Return how often each place runs in a call, and whether its result is the reference's."""
+    """Return how often each place runs in a call, and whether the result is the reference's."""
     codes = () if reference is None else (student,)
     with code_of(student).watched("work") as seen:
         result = call(*codes)
@@ -111,7 +110,7 @@ def _work(student: Student, call: Callable[..., Any], reference: Any) -> tuple[C
 
 
 def _is_near(actual: Any, right: Any) -> bool:
-    """Return whether two results are nearly the same; how near they have to be, others check."""
+    """Return whether two results are nearly the same; other checks are stricter."""
     if isinstance(right, tuple):
         is_pair = isinstance(actual, tuple) and len(actual) == len(right)
         return is_pair and all(map(_is_near, actual, right))
@@ -123,7 +122,7 @@ def _is_near(actual: Any, right: Any) -> bool:
 
 
 def _line(place: str) -> str:
-    """Return a line in words, as in "line 12 of layer_norm.py"; nothing for any other place."""
+    """Return a line in words, such as "line 12 of layer_norm.py"; nothing for any other place."""
     file, _, line = place.rpartition(":")
     return f"line {line} of {PurePath(file).name[:MAX_NAME]}" if line != "0" and file else ""
 
@@ -155,8 +154,8 @@ def assert_memory(
 ) -> None:
     """Raise `Mismatch` if the tensors of a call take more than `at_most` bytes at once.
 
-    What the call gets does not count, but what torch's functions need inside does. The message
-    names the axes of the largest tensor that was made by those of `sizes` that no other axis has.
+    The call's arguments do not count, but the memory inside torch's functions does. The message
+    describes the largest tensor, and names each axis whose size occurs only once in `sizes`.
 
     Example::
 
@@ -177,11 +176,11 @@ def assert_memory(
 def assert_linear_memory(
     student: Student, call: Callable[[int], Any], size: int, what: str = "n_tokens"
 ) -> None:
-    """Raise `Mismatch` if the tensors of a call take more memory than grows with a size.
+    """Raise `Mismatch` if the memory for the tensors of a call grows faster than a size.
 
     `call(n)` runs the code at the size `n`, called `what` in the message. It is called at `size`
-    and at four times that, where the tensors may take four times as many bytes at once, and a
-    quarter of that more. Choose a `size` well above every other one.
+    and at four times that size, where the tensors may take five times as many bytes at once.
+    Choose a `size` well above every other one.
 
     Example::
 

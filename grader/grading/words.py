@@ -1,4 +1,4 @@
-"""What stands at a place of an answer, in the words of its exercise. Imports no torch."""
+"""Names for the places of an answer, in the words of its exercise. Imports no torch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.syntax_trees import syntax_tree
 
 OUTPUT, ANSWER = "the output", "the answer"
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
-SAID = {  # what some cases call a part of their answer
+SAID = {  # the names that some cases give to a part of their answer
     "apart": "the pattern of weights that are dropped without the others",
     "attention_weights": "`attention_weights` after the call",
     "drops": "whether anything is dropped",
@@ -40,10 +40,10 @@ SAID = {  # what some cases call a part of their answer
 class Words:
     """The words for the places in answers of an exercise, whose calls take these `arguments`."""
 
-    arguments: Mapping[str, tuple[str, ...]]  # by function; those of a module's `forward` by class
+    arguments: Mapping[str, tuple[str, ...]]  # by function; a module's `forward` by class
 
     def of(self, place: str, sentence: str = "") -> str:
-        """Return what stands at a place, in the answer to the case with this sentence."""
+        """Return the name of a place in the answer to the case with this sentence."""
         if not place:
             return OUTPUT
         words = [word for word in place.split(" ") if not word.isdigit()]
@@ -62,7 +62,7 @@ class Words:
         return f"the {name}" if " " in name else f"`{name}`"
 
     def argument(self, number: int, sentence: str = "") -> str:
-        """Return the name of an argument of the call that a sentence is about, counted from 0."""
+        """Return the name of an argument, counted from 0, of the call in a sentence."""
         said = {name for name in self.arguments if name in sentence} or self._taking(sentence)
         names = {
             self.arguments[each][number] for each in said if number < len(self.arguments[each])
@@ -70,7 +70,7 @@ class Words:
         return f"`{names.pop()}`" if len(names) == 1 else f"argument {number + 1}"
 
     def _taking(self, sentence: str) -> set[str]:
-        """Return the calls of which a sentence names the most arguments; all if it names none."""
+        """Return the calls whose arguments a sentence names most; all if it names none."""
         words = set(re.findall(r"\w+", sentence))
         named = {call: len(words.intersection(given)) for call, given in self.arguments.items()}
         return {call for call, number in named.items() if number == max(named.values())}
@@ -94,12 +94,12 @@ def _calls(nodes: Iterator[ast.AST]) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def is_gradient(place: str) -> bool:
-    """Return whether a gradient stands at a place."""
+    """Return whether a place holds a gradient."""
     return re.search(r"(^| )(input|parameter) ", place) is not None
 
 
 def list_of(place: str) -> str:
-    """Return the place of the list that a number stands in, or its own."""
+    """Return the place of the list that holds a number, or the number's own."""
     before, _, last = place.rpartition(" ")
     return before if last.isdigit() else place
 
@@ -109,9 +109,9 @@ def pairs_of_names(
     found: Collection[str],
     may_be: Callable[[str, str], bool] = lambda asked, found: True,
 ) -> dict[str, str]:
-    """Return which of the names that were found stand for which of those asked for.
+    """Return the found names that stand for names asked for, in pairs.
 
-    Those that are most alike come first.
+    The most similar pairs come first.
     """
     pairs: dict[str, str] = {}
     possible = [pair for pair in itertools.product(asked, found) if may_be(*pair)]
@@ -122,7 +122,7 @@ def pairs_of_names(
 
 
 def _alike(one: str, other: str) -> float:
-    """Return how much two names are alike: `W_query` is more like `q_proj` than `W_value` is."""
+    """Return the similarity of two names: `W_query` is more like `q_proj` than `W_value` is."""
     words = [re.split(r"[_.]", name.lower()) for name in (one, other)]
     pairs = [(a, b) for a, b in itertools.product(*words) if a and b]
     same = sum(a.startswith(b) or b.startswith(a) for a, b in pairs)

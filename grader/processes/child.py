@@ -1,4 +1,4 @@
-"""A Python process of ours, with a socket for orders, a file of errors and a scratch folder."""
+"""A child process in Python, with a socket for orders, a file of errors and a scratch folder."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from typing import Any, ClassVar
 
 from grader.scratch import ScratchFolder
 
-# A fork copies the calling thread alone: torch must not have started others before it.
+# A fork copies only the calling thread, so torch must not have started others before it.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-NEEDED = ("SYSTEMROOT",)  # by Windows, to start a process that uses sockets
+NEEDED = ("SYSTEMROOT",)  # needed on Windows to start a process that uses sockets
 
 
 def module_command(module: str) -> tuple[str, ...]:
-    """Return the command that runs a module, without what the user's environment adds to Python."""
+    """Return the command that runs a module, isolated from the user's environment."""
     return sys.executable, "-I", "-X", "utf8", "-W", "ignore", "-m", module
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    """Return an environment that has nothing of the user's, and `more`."""
+    """Return an environment with `more` and nothing of the user's."""
     needed = {name: os.environ[name] for name in NEEDED if name in os.environ}
     return {"PATH": os.defpath, "LANG": "C.UTF-8", **needed, **more}
 
 
 class ChildProcess:
-    """A process that is started at once, and ended by `close`.
+    """A process that starts at once, and that `close` ends.
 
     It runs the command with the number of its socket and, with a `purpose`, the path of a scratch
     folder, then `arguments`. `orders` is the other end of the socket; waiting for an answer there
-    takes at most `seconds`. The folder is removed by this process, as the other can be killed.
+    takes at most `seconds`. This process removes the folder, because the other one may be killed.
     """
 
-    popen: ClassVar[type[subprocess.Popen[bytes]]] = subprocess.Popen  # starts it
+    popen: ClassVar[type[subprocess.Popen[bytes]]] = subprocess.Popen  # starts it here
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class ChildProcess:
                     stdout=subprocess.DEVNULL,
                     stderr=self._errors,
                     env=env,
-                    start_new_session=True,  # Ctrl-C is for this process, which then ends the other
+                    start_new_session=True,  # Ctrl-C is for this process, which then ends it
                 )
         except BaseException:
             self.close()
@@ -85,13 +85,13 @@ class ChildProcess:
         return self._process is None or self._process.poll() is not None
 
     def last_error_line(self) -> str:
-        """Return the last line that the process has written to its error output."""
+        """Return the last line of the process's error output."""
         self._errors.seek(0)
         lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
         return lines[-1] if lines else ""
 
     def kill(self) -> None:
-        """Kill the process, and leave its socket to the thread that waits for an answer."""
+        """Kill the process, but leave its socket to the thread that waits for an answer."""
         if self._process is not None and self._owner == os.getpid():
             self._process.kill()
             self._process.wait()

@@ -1,7 +1,7 @@
 """The views of a report: terminal, JSON, Markdown and HTML; the class page; other platforms.
 
-Everything here is made from a `Report` or a `Summary`. Imports neither files nor torch, and
-nothing of the project except `grader.report`.
+Every view is made from a `Report` or a `Summary`. Reads no files, and imports neither torch nor
+anything of the project except `grader.report`.
 """
 
 from __future__ import annotations
@@ -53,5 +53,5 @@ def render(
 
 
 def to_text(data: object) -> str:
-    """Return the JSON data that a platform takes as text."""
+    """Return JSON data as text for a platform."""
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""The sentences on mistakes that are charged once: what each costs, and how the points add up."""
+"""The sentences on mistakes that are charged once: the price of each, and the sum of the points."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ CONSEQUENCE = "a consequence of the mistake above, charged once"
 GIVEN_BACK = "A mistake is charged once."
 ALL_ELSE = "All else is as it should be."
 EXPLAINED = " (explained by the mistake)"
-MAX_CASES = 5  # of a check that are listed
+MAX_CASES = 5  # wrong cases listed for a check
 OTHERS = "Other checks fail, too."
 
 
 def cases_lines(test: Outcome) -> list[str]:
-    """Return the wrong cases of a check by their sentences, with those that a mistake explains.
+    """Return the sentences of a check's wrong cases, with a mark if a mistake explains them.
 
-    A single one that no mistake explains is in the check's message.
+    A single unexplained case is left out, because it is in the check's message.
     """
     if len(test.wrong) < 2 and not any(case.explained for case in test.wrong):
         return []
@@ -29,7 +29,7 @@ def cases_lines(test: Outcome) -> list[str]:
 def sum_line(result: ExerciseResult) -> str:
     """Return the points of an exercise as a sum, with its mistakes; empty without prices.
 
-    Several prices are repeated behind what they are for: "12 − 3 − 1: This. (3) That. (1)"
+    Several prices are repeated after their mistakes: "12 − 3 − 1: This. (3) That. (1)"
     """
     if not result.charges:
         return ""
@@ -46,7 +46,7 @@ def sum_line(result: ExerciseResult) -> str:
 
 
 def checks_line(result: ExerciseResult) -> str:
-    """Return what the checks give and what is given back; empty if nothing is."""
+    """Return the points of the checks and those given back; empty if nothing is given back."""
     if not result.given_back:
         return ""
     checks = result.points - result.given_back

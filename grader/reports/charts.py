@@ -14,13 +14,13 @@ from typing import Any
 from grader.report import Excerpt, Outcome, WrongStep, fixed
 
 CELL_WIDTH, CELL_HEIGHT = 42, 26
-MARGIN = 22  # pixels, for the indices
+MARGIN = 22  # pixels for the indices
 LIGHT = (247, 249, 252)
 BLUE, ORANGE = (8, 64, 129), (166, 54, 3)
 NO_NUMBER = "#8a8f98"
 FAINT = 0.02  # the smallest weight that is drawn
 TOKEN_HEIGHT = 26
-TILE, LABEL = 16, 7  # pixels of a number without its text, and of a character
+TILE, LABEL = 16, 7  # pixels of an empty cell, and of a character
 CURVE_WIDTH, CURVE_HEIGHT = 360, 120
 
 Grid = list[list[float]]
@@ -130,7 +130,7 @@ def tiles(grid: Grid, rows: Sequence[str], columns: Sequence[str]) -> Tiles:
 
 @dataclass(frozen=True)
 class Curve:
-    """Losses as the points of a line, and what stands at its axes."""
+    """Losses as the points of a line, and the labels of its axes."""
 
     points: str
     highest: str
@@ -140,7 +140,7 @@ class Curve:
 
 
 def curve(steps: Sequence[int], losses: Sequence[float]) -> Curve | None:
-    """Return the line of some losses; None if they are too few, or no numbers."""
+    """Return the line of some losses; None if there are too few, or not all are numbers."""
     numbers = [_number(loss) for loss in losses]
     if len(numbers) < 2 or not all(map(math.isfinite, numbers)):
         return None
@@ -170,7 +170,7 @@ def _number(value: Any) -> float:
 
 
 def _heatmap(title: str, grid: Grid, at: Sequence[int], scale: Grid, signed: bool) -> Heatmap:
-    """Draw a grid whose first number is at index `at`, in the colours of the numbers of `scale`."""
+    """Draw a grid whose first number is at index `at`, with colours on the scale of `scale`."""
     finite = (abs(number) for row in scale for number in row if math.isfinite(number))
     cells = tuple(_cells(grid, at, max(finite, default=0.0) or 1.0, signed))
     rows = tuple((at[-2] + n, MARGIN + n * CELL_HEIGHT) for n in range(len(grid)))

@@ -10,15 +10,15 @@ from grader.report import ExerciseResult, Explanation, Outcome, Report
 from grader.reports.charges import CONSEQUENCE, GIVEN_BACK, cases_lines, checks_line, sum_line
 from grader.reports.figures import amount
 
-GIVEN_BACK_NAME = "given_back"  # no test has this name: those of tests begin with "test"
-STAGES = {"always": 0, "after_due": 1, "never": 2}  # of visibility, the earliest first
+GIVEN_BACK_NAME = "given_back"  # no test has this name, because names of tests begin with "test"
+STAGES = {"always": 0, "after_due": 1, "never": 2}  # ranks of visibility, the earliest first
 
 
 @dataclass(frozen=True)
 class ReportedCheck:
-    """One test of an exercise. `number` is that of its exercise and its own, from 1.1.
+    """One test of an exercise. `number` has the exercise's number and its own, from 1.1.
 
-    `name` is unique within the exercise; `details` is all there is to say, as plain text.
+    `name` is unique within the exercise; `details` is the whole verdict as plain text.
     """
 
     number: str
@@ -29,7 +29,7 @@ class ReportedCheck:
 
 
 def checks(report: Report) -> Iterator[ReportedCheck]:
-    """Yield the checks of every exercise; a single failed one for an exercise without tests.
+    """Yield the checks of every exercise, or a single failed one if it has no tests.
 
     The points of all checks add up to those of the report: if a mistake is charged once, the last
     check of its exercise gives the points back.
@@ -63,7 +63,7 @@ def unique(name: str, taken: Counter[str]) -> str:
 
 
 def summary_lines(report: Report) -> Iterator[str]:
-    """Yield what is to be said of a report besides its checks."""
+    """Yield the lines about a report besides its checks."""
     for result in report.exercises:
         if result.advice and result.tests:
             yield f"{result.title}: {result.advice}"

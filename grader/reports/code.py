@@ -1,4 +1,4 @@
-"""Pages with students' code, for teachers alone: one student's, and two side by side.
+"""Pages with students' code, only for teachers: one student's, or two side by side.
 
 The code is untrusted: it is escaped, coloured and shown, and nothing in it is followed.
 """
@@ -13,7 +13,7 @@ from markupsafe import Markup
 from grader.report import ExerciseResult, Report
 from grader.reports.pages import coloured_lines, environment, link
 
-MAX_SHOWN = 60_000  # characters of a file
+MAX_SHOWN = 60_000  # characters shown of a file
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ def render(view: CodeView) -> str:
 
 
 def render_missing(student: str) -> str:
-    """Return a page that says that a student's code cannot be shown."""
+    """Return a page for a student whose code cannot be shown."""
     return _page("code.html.j2", view=None, student=student)
 
 
 def render_pair(view: PairView) -> str:
-    """Return the page with two students' code side by side, and what they share marked."""
+    """Return the page with two students' code side by side, with shared lines marked."""
     return _page("pair.html.j2", view=view)
 
 
@@ -73,5 +73,5 @@ def _page(template: str, **values: object) -> str:
 
 
 def lines_of(text: str, marked: Collection[int], prefix: str = "") -> Markup:
-    """Return the lines of a file, as far as they are shown."""
+    """Return the lines of a file that are shown."""
     return coloured_lines(text[:MAX_SHOWN], 1, set(marked), prefix)

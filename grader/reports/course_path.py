@@ -1,4 +1,4 @@
-"""The path through a course, for a picture: its exercises in order, and what builds on what."""
+"""The path through a course, for a picture: the exercises in order, and their dependences."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from grader.report import Report
 
 ROW = 30  # the height of an exercise, in pixels
-MIDDLE = 16  # of the first row
-BEND = 4  # by how much an arc bends for each row that it spans
-STRAIGHT = 10  # and an arc that spans one row
-TEXT = 8  # the width of a letter at most
+MIDDLE = 16  # the position of the first row
+BEND = 4  # the bend of an arc for each row that it spans
+STRAIGHT = 10  # the bend of an arc that spans one row
+TEXT = 8  # the most width of a letter
 MARGIN = 14
 
 
@@ -19,7 +19,7 @@ MARGIN = 14
 class Stop:
     """An exercise on the path: its name and title, and the names of those that it builds on.
 
-    A student's path has the state of each as well.
+    A student's path also has the state of each exercise.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Arc:
 
 @dataclass(frozen=True)
 class Path:
-    """The places of all stops and arcs, in pixels; `gutter` is where the stops stand."""
+    """The places of all stops and arcs, in pixels; `gutter` is the position of the stops."""
 
     stops: tuple[tuple[Stop, int], ...]
     arcs: tuple[Arc, ...]
@@ -51,9 +51,9 @@ class Path:
 
 
 def path_through(stops: Sequence[Stop]) -> Path:
-    """Return where the stops and arcs of a path stand.
+    """Return the places of the stops and arcs of a path.
 
-    What a stop builds on and is not on the path itself is left out.
+    Exercises that are not on the path are left out, even if a stop builds on them.
     """
     places = {stop.name: ROW * row + MIDDLE for row, stop in enumerate(stops)}
     by_name = {stop.name: stop for stop in stops}
@@ -99,7 +99,7 @@ def titles_before(report: Report) -> dict[str, str]:
 
 
 def path_in_words(stops: Sequence[Stop]) -> str:
-    """Return the path for whoever cannot see the picture."""
+    """Return the path in words, for readers who cannot see the picture."""
     titles = {stop.name: stop.title for stop in stops}
     said = []
     for stop in stops:

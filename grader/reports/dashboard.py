@@ -44,8 +44,8 @@ def render(
 ) -> str:
     """Return the page of a class.
 
-    The row of a student that cannot be shown says only who it is; `errors_of` is entered with each
-    student and hears why.
+    If a student's row cannot be shown, it has only the name; `errors_of` is entered for each
+    student, and gets the error.
     """
     rows = tuple(
         _showable(student, len(summary.exercises), errors_of) for student in summary.students
@@ -168,7 +168,7 @@ def _by_kind(counts: Mapping[State, int]) -> list[tuple[str, int]]:
 
 
 def _legend() -> dict[str, list[str]]:
-    """Return the states that each CSS class stands for."""
+    """Return the states of each CSS class."""
     kinds = dict.fromkeys(KINDS[state] for state in STATES)
     return {kind: [_words(state) for state in STATES if KINDS[state] == kind] for kind in kinds}
 
@@ -220,7 +220,7 @@ def _cells(student: StudentRow) -> dict[str, Any]:
 def _showable(
     student: StudentRow, exercises: int, errors_of: Callable[[str], AbstractContextManager[None]]
 ) -> StudentRow:
-    """Return a row that can be shown: the student's own, or one that says only who it is."""
+    """Return a row that can be shown: the student's own, or one with only the name."""
     with errors_of(student.id):
         row = msgspec.convert(msgspec.to_builtins(student), StudentRow)
         json.dumps(_cells(row), allow_nan=False)
@@ -254,7 +254,7 @@ def signed(value: float | None) -> str:
 
 
 def percent(part: float, of: float) -> str:
-    """Return a part in percent; 0 only if it is nothing, 100 only if it is everything."""
+    """Return a share in percent; 0 only if it is nothing, 100 only if it is everything."""
     if not of:
         return "–"
     if 0 < part < 0.01 * of:

@@ -1,4 +1,4 @@
-"""Points and times as people read them."""
+"""Points and times in readable form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def amount(value: float) -> str:
 
 
 def change(value: float) -> str:
-    """Return points that are added or taken away, with a sign: `+2`, `−1.5` or `0`."""
+    """Return added or subtracted points with a sign: `+2`, `−1.5` or `0`."""
     sign = "+" if value > 0 else "−" if value < 0 else ""
     return f"{sign}{amount(abs(value))}"
 

@@ -24,12 +24,12 @@ from grader.reports.text import describe_state
 
 TEMPLATES = {"markdown": "report.md.j2", "html": "report.html.j2"}
 CODE = "code"  # the CSS class of coloured code
-# A span of code; what none can hold everywhere; and the rest.
+# A span of code, a character that no span can hold everywhere, or any other text.
 _PIECE = re.compile(r"`[^`|\s](?:[^`|]*[^`|\s])?`|[`|]|[^\s`|]+")
 _SPAN = re.compile(r"`([^`\n]+)`")
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>()#+!|~&$@:^=-]|(?<=\d)\.\Z")
-# Without one of these, a piece holds no address, scheme, name, issue, commit or domain, which
-# Markdown and GitHub turn into links even where every mark is escaped.
+# Without any of these, a text holds no address, scheme, name, issue, commit or domain, which
+# Markdown and GitHub turn into links even if every mark is escaped.
 _LINKABLE = re.compile(
     r"@|#|//|www\.|:\w|[a-z]-\d|[0-9a-f]{7}|(?<!\d)\.(?=\w)|\.(?=[^\W\d])", re.IGNORECASE
 )
@@ -68,7 +68,7 @@ def environment() -> Environment:
 
 
 def path_picture(stops: Sequence[Stop]) -> str:
-    """Return the path through a course as SVG, light or dark as the reader's screen is."""
+    """Return the path through a course as SVG, light or dark like the reader's screen."""
     return environment().get_template("path.svg.j2").render(path=path_through(stops))
 
 
@@ -83,12 +83,12 @@ def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-@lru_cache(maxsize=1024)  # a class has most of its sentences in common
+@lru_cache(maxsize=1024)  # because the reports of a class share most sentences
 def _markdown(text: str) -> str:
     """Return the text as one line of Markdown that is only text: no markup and no link.
 
-    What stands in backticks is code, as it is meant. So is a word that could become a link, because
-    nothing is looked for in code.
+    Text in backticks is meant as code. A word that could become a link becomes code as well,
+    because Markdown makes no links in code.
     """
     return _PIECE.sub(_inert, " ".join(text.split()))
 
@@ -106,8 +106,8 @@ def _inert(piece: re.Match[str]) -> str:
 
 
 def _with_spans(text: str) -> Markup:
-    """Return the text as HTML in which what stands in backticks is code."""
-    pieces = _SPAN.split(text)  # every second is a span
+    """Return the text as HTML, with text in backticks as code."""
+    pieces = _SPAN.split(text)  # every second piece is a span of code
     return Markup("").join(
         Markup("<code>{}</code>").format(piece) if number % 2 else piece
         for number, piece in enumerate(pieces)
@@ -122,7 +122,7 @@ def _fenced(text: str, language: str = "text") -> str:
 
 
 def link(path: str) -> str:
-    """Return a relative path as a link that stays in the page's folder, whatever the path is."""
+    """Return a relative path as a link that always stays in the page's folder."""
     return "./" + quote(path.encode("utf-8", "replace"), safe="/")
 
 
@@ -156,7 +156,7 @@ def coloured_lines(text: str, start: int, marked: Collection[int], prefix: str =
 
 @cache
 def _colouring() -> tuple[LinearPythonLexer, HtmlFormatter[str]]:
-    """Return lexer and formatter, of which the formatter costs more to make than to use."""
+    """Return lexer and formatter, cached because a formatter takes longer to make than to use."""
     return LinearPythonLexer(stripnl=False), HtmlFormatter(nowrap=True)
 
 

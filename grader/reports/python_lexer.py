@@ -1,7 +1,6 @@
-"""Python for colouring, in rules that read each character of a file a bounded number of times.
+"""A lexer of Python for colouring, whose rules read each character a bounded number of times.
 
-Pygments' own lexer takes time with the square of a line's length for some lines, and a page shows
-what a stranger wrote.
+Pygments' own lexer takes quadratic time for some lines, and a page shows strangers' code.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _BUILTINS = sorted(name for name in vars(builtins) if name[0] != "_" and name no
 
 
 class LinearPythonLexer(RegexLexer):
-    """The tokens of a Python source; what is no Python gets some colours as well."""
+    """The tokens of a Python source; text that is not Python gets some colours as well."""
 
     name = "Python in linear time"
     url = "https://docs.python.org/3/reference/lexical_analysis.html"

@@ -52,7 +52,7 @@ def remarks(report: Report, checkout: Checkout) -> Iterator[Remark]:
             exercise=result.name,
             check=test.name if test else "",
             title=f"{result.title}: {result.points} of {result.max_points} points",
-            message="\n".join(filter(None, (test.sentence, test.message)))
+            message="\n".join(filter(None, (test.headline, test.message)))
             if test
             else result.advice,
             named=diagnosis.says if test and diagnosis is not None and diagnosis.faults else "",

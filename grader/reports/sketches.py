@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from grader.report import Drawing, ExerciseResult, LossCurve, Matrix
 
 SHADES, BARS = " ░▒▓█", "▁▂▃▄▅▆▇█"
-FAINT = 0.02  # of the largest weight
+FAINT = 0.02  # as a part of the largest weight
 CURVE = 40  # characters of a line of losses
 WIDTH = 75
 
@@ -37,7 +37,7 @@ def _curve(curve: LossCurve) -> Iterator[str]:
 
 
 def _shade(number: float, high: float) -> int:
-    """Return the shade of a number: the lightest is that of the smallest weight worth a look."""
+    """Return the shade of a number: the lightest shade is for the smallest weight worth a look."""
     return 0 if number < FAINT * high or high <= 0 else 1 + _share(number, high, len(SHADES) - 1)
 
 

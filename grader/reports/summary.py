@@ -1,4 +1,4 @@
-"""The summary of a graded class: what the statistics compute and the class page shows."""
+"""The summary of a graded class: the results of the statistics, which the class page shows."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TestSummary:
 
     @property
     def verdict(self) -> Literal["everyone", "nobody", ""]:
-        """Who passes the test, if every student for whom it ran has the same result."""
+        """Who passes the test, if all students for whom it ran have the same result."""
         if not self.ran or (self.passed and self.failed):
             return ""
         return "nobody" if self.failed else "everyone"
@@ -91,7 +91,7 @@ class ExerciseSummary:
     failed: Mapping[int, int] = field(default_factory=dict)
 
 
-# Diagnosed, or a failure that says itself what is wrong, or wrong answers that have no name.
+# Diagnosed, or a failure whose message says everything, or wrong answers without a name.
 MistakeKind = Literal["named", "failure", "unnamed"]
 
 
@@ -99,9 +99,9 @@ MistakeKind = Literal["named", "failure", "unnamed"]
 class MistakeRow:
     """A mistake that cost points.
 
-    `who` holds the indices in `Summary.students` of those who made it, alone or with others.
-    `points` is what it cost them together, before lateness and weights: its price where it was
-    charged once, else what the failed checks that show it are worth. `fault` is the name of a
+    `who` holds the indices in `Summary.students` of those who made it, alone or with other
+    mistakes. `points` is its cost for all of them, before lateness and weights: its price if it
+    was charged once, else the points of the failed checks that show it. `fault` is the name of a
     diagnosed mistake, the kind of a failure, or the name of a group without a name. `facts` are
     what most reports of the group state.
     """
@@ -117,7 +117,7 @@ class MistakeRow:
 
 @dataclass(frozen=True)
 class Wrong:
-    """How many wrong solutions have a named mistake, say themselves what is wrong, or neither."""
+    """The numbers of wrong solutions with a named mistake, a plain failure, or neither."""
 
     named: int = 0
     failure: int = 0
@@ -131,7 +131,7 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Section:
-    """The results of a section: its students, their mean share of the points, and who passes.
+    """The results of a section: its students, their mean share of the points, and pass rates.
 
     `passed` has the share of students who pass each exercise, in the order of
     `Summary.exercises`; None for an exercise on which none of them was graded.
@@ -159,7 +159,7 @@ class Spread:
 class Pair:
     """Two students with similar files in `exercises`; those in `identical` have the same text.
 
-    `share` is the part of their own fingerprints in these exercises, from 0 to 1, that both have.
+    `share` is the part of their fingerprints in these exercises, from 0 to 1, that both have.
     """
 
     students: tuple[str, str]
@@ -170,7 +170,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class SimilarGroup:
-    """Students whose files in `exercises` are similar, each to another's of the group.
+    """Students whose files in `exercises` are similar, each to another member's.
 
     Those in `identical` have the same text. `shares` is the lowest and the highest share of their
     own fingerprints that two of them have in common. `shown` are pairs to look at, the most similar

@@ -23,9 +23,9 @@ BAR = 10  # cells of an exercise's bar
 
 @dataclass(frozen=True)
 class TextBlock:
-    """Some lines of a report. If room is short, the blocks of the highest rank are left out.
+    """Some lines of a report. If there is little room, the blocks of the highest rank are left out.
 
-    A block with a `shorter` one is replaced by it first.
+    A block with a `shorter` one is first replaced by that.
     """
 
     rank: int
@@ -52,7 +52,7 @@ def render(report: Report, height: int | None = SCREEN) -> str:
 
 
 def _pictures(report: Report, room: int | None) -> list[str]:
-    """Return the pictures of exercises that need no fixing, if there is room for all of one."""
+    """Return the pictures of passed exercises, each only if there is room for all of it."""
     lines: list[str] = []
     for result in report.exercises:
         if needs_fixing(result) or result.state == "not started":
@@ -64,7 +64,7 @@ def _pictures(report: Report, room: int | None) -> list[str]:
 
 
 def fitting(blocks: list[TextBlock], room: int | None) -> list[str]:
-    """Return the lines of the blocks for which there is room; all if `room` is None."""
+    """Return the lines of the blocks that fit; all if `room` is None."""
     while room is not None and len(blocks) > 1 and sum(len(b.lines) for b in blocks) > room:
         last = max(blocks, key=lambda block: block.rank)
         place = blocks.index(last)
@@ -83,13 +83,13 @@ def describe_state(result: ExerciseResult) -> str:
     failed = sum(test.is_wrong for test in result.tests)
     skipped = sum(test.outcome == "skipped" for test in result.tests)
     says = f"{failed} of {len(result.tests)} checks fail{'s' * (failed == 1)}"
-    if result.points == result.max_points:  # what is required may be worth no points
+    if result.points == result.max_points:  # a required check may be worth no points
         return f"not done: {says}"
     return f"{says}, {skipped} skipped" if skipped else says
 
 
 def needs_fixing(result: ExerciseResult) -> bool:
-    """Return whether there is more to say about an exercise than its points."""
+    """Return whether an exercise needs more than a line with its points."""
     wrong = result.first_failure or (not result.tests and result.advice)
     return bool(wrong) and result.state != "not started"
 
@@ -121,7 +121,7 @@ def _table(report: Report, height: int | None) -> Iterator[str]:
 
 
 def mark_lines(mark: Mark | None) -> Iterator[str]:
-    """Yield how a mark is calculated, a line a step; nothing if it is the points of the tests."""
+    """Yield the calculation of a mark, a line a step; nothing if it is the tests' points."""
     if mark is None or not mark.steps:
         return
     yield ""
@@ -134,7 +134,7 @@ def mark_lines(mark: Mark | None) -> Iterator[str]:
 
 
 def to_fix(result: ExerciseResult) -> Iterator[TextBlock]:
-    """Yield what is wrong with an exercise; the most important blocks have the lowest rank."""
+    """Yield the problems of an exercise; the most important blocks have the lowest rank."""
     test, diagnosis = result.first_failure, result.diagnosis
     title = test.headline if test else result.advice
     yield TextBlock(0, tuple(_wrapped(f"{result.name}: {title}", 0, bold=True)))
@@ -157,20 +157,23 @@ def to_fix(result: ExerciseResult) -> Iterator[TextBlock]:
         yield TextBlock(7, tuple(_wrapped(f"the call: {test.called}", 4)))
     yield TextBlock(9, tuple(_repeat(diagnosis.repeat if diagnosis else "")))
     yield TextBlock(3, tuple(_place(test.where)))
-    # Whoever prints something wants to see it, even on a small screen, but the mistake first.
+    # A student who prints something wants to see it, even on a small screen, but after the
+    # mistake.
     full, few = (tuple(_printed(test.printed, lines)) for lines in (PRINTED, FEW_PRINTED))
     yield TextBlock(6, full, TextBlock(3, few))
     hint = style(f"    grader hint {result.name}", dim=True)
     costs = test.max_points or not result.passed
     yield TextBlock(1, (hint if costs else "    This check is worth no points.",))
     if test.required and result.points == result.max_points:
-        yield TextBlock(1, ("    All points are earned, but it is not done before this passes.",))
+        yield TextBlock(
+            1, ("    All points are earned, but the exercise is not done until this passes.",)
+        )
 
 
 def _diagnosed(result: ExerciseResult, test: Outcome) -> Iterator[str]:
     """Yield the mistakes, as a sum of their prices if they have any, and the facts.
 
-    `test` is the failed test that is shown above; mistakes that others show are said to be so.
+    `test` is the failed test above; if only other tests show the mistakes, the line says so.
     """
     diagnosis, priced = result.diagnosis, sum_line(result)
     if diagnosis is None:
@@ -187,9 +190,9 @@ def _diagnosed(result: ExerciseResult, test: Outcome) -> Iterator[str]:
 
 
 def _repeat(program: str) -> Iterator[str]:
-    """Yield a call that shows the facts, whole: it is there to be copied.
+    """Yield a call that shows the facts, uncut, so that it can be copied.
 
-    A long line is continued at a space, which is between the arguments of a call.
+    A long line is broken at a space, which is always between arguments.
     """
     if program:
         yield "    a call that shows it, to repeat in the folder of your file:"
@@ -206,7 +209,7 @@ def _repeat(program: str) -> Iterator[str]:
 
 
 def _values(compared: Outcome | WrongStep, most: int) -> Iterator[str]:
-    """Yield both values, of at most `most` rows each, where numbers are what differs."""
+    """Yield both values, at most `most` rows of each, if they differ in numbers."""
     expected, actual = compared.expected, compared.actual
     numeric = isinstance(compared, WrongStep) or compared.kind in ("value", "finite")
     if expected is None or actual is None or not numeric:
@@ -218,7 +221,7 @@ def _values(compared: Outcome | WrongStep, most: int) -> Iterator[str]:
 
 
 def _first_lines(text: str, most: int, more: str) -> Iterator[str]:
-    """Yield the first `most` lines of a text, cut at `WIDTH`, and how many are left out."""
+    """Yield the first `most` lines of a text, cut at `WIDTH`, and the number of the others."""
     lines = text.splitlines()
     yield from (_cut(f"      {line}") for line in lines[:most])
     if len(lines) > most:
@@ -226,12 +229,12 @@ def _first_lines(text: str, most: int, more: str) -> Iterator[str]:
 
 
 def _cut(line: str) -> str:
-    """Return a line of at most `WIDTH` columns, with `…` in place of what is left out."""
+    """Return a line of at most `WIDTH` columns, with `…` in place of the rest."""
     return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
 
 
 def _window(excerpt: Excerpt) -> str:
-    """Return which part of a tensor the excerpt shows, or nothing if it shows all of it."""
+    """Return which part of a tensor the excerpt shows; empty if it shows all of it."""
     if excerpt.shape is None or excerpt.values is None:
         return ""
     values = excerpt.values
@@ -249,7 +252,7 @@ def _place(where: Frame | None) -> Iterator[str]:
     source = where.source.rstrip()
     indent = len(source) - len(source.lstrip())
     source, caret = source.strip(), where.column - 1 - indent
-    if caret > WIDTH - 8:  # keep the place of the error on the screen
+    if caret > WIDTH - 8:  # cut at the left, so that the place of the error stays on the screen
         cut = caret - WIDTH // 2
         source, caret = "…" + source[cut:], caret - cut + 1
     yield _cut(f"      {source}")

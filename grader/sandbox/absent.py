@@ -1,7 +1,7 @@
-"""Imports of student code that lead nowhere: packages that are missing, and those that are muted.
+"""Imports of student code that lead nowhere: missing packages and muted ones.
 
-Neither kind of object is torch, or gives access to anything: code only gets past the line that
-imports a package which its exercise does not need.
+Neither kind of object gives access to anything: it only lets code get past the import of a package
+that its exercise does not need.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def importer(
     """Return an `__import__` that never fails for a package that is not installed.
 
     Modules in `known` are imported as usual. A package in `muted`, or a part of one, is a `Muted`,
-    installed or not. A missing package is a `MissingModule`, unless `is_guarded` says of the frame
-    that imports it that the code is prepared for the error.
+    installed or not. A missing package is a `MissingModule`, unless `is_guarded` says that the
+    importing frame handles the error.
     """
 
     def import_(
@@ -51,12 +51,12 @@ def _is_within(name: str, packages: Iterable[str]) -> bool:
 
 
 def _part(full: str, missing: MissingModule, muted: Collection[str]) -> Any:
-    """Return what `from … import …` gives; `google.colab` may be muted and `google` missing."""
+    """Return the module for `from … import …`; `google.colab` may be muted and `google` missing."""
     return Muted() if _is_within(full, muted) else missing
 
 
 class _Parts:
-    """What `from package import names` reads the names from."""
+    """The object from which `from package import names` reads the names."""
 
     def __init__(self, parts: dict[str, Any]) -> None:
         self.__dict__.update(parts)
@@ -65,7 +65,7 @@ class _Parts:
 class MissingModule:
     """Stands for a package that is not installed, and for all its parts; any use raises.
 
-    Naming a part is no use yet: an annotation may do that.
+    Naming a part is not a use, because an annotation may do that.
     """
 
     def __init__(self, package: str) -> None:
@@ -91,10 +91,10 @@ class MissingModule:
 
 
 class Muted:
-    """A package that draws or shows progress, or anything in it: does nothing.
+    """A package for drawing or progress, or anything in it, which does nothing.
 
-    Attributes, items and calls are `Muted` again. What was called with something to iterate over
-    iterates over that, as a progress bar does. As a decorator it leaves a function as it is.
+    Attributes, items and calls are `Muted` again. Called with an iterable, it iterates over that,
+    like a progress bar. As a decorator it returns the function unchanged.
     """
 
     __all__ = ()
@@ -161,7 +161,7 @@ class Muted:
 
 
 def _unpacked(frame: FrameType) -> int:
-    """Return into how many names a frame unpacks the value that it iterates over; 0 if it loops.
+    """Return the number of names into which a frame unpacks this value; 0 if it loops over it.
 
     `figure, axes = plt.subplots()` needs as many items as it has names.
     """

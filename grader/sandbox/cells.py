@@ -1,4 +1,4 @@
-"""The names and marks by which a notebook's cells cross the boundary as one text."""
+"""The names and marks that let a notebook's cells cross the boundary as one text."""
 
 NOTEBOOK = ".ipynb"
 CELL = "# %% notebook cell "  # the line before each cell; its number follows, from 1

@@ -10,10 +10,10 @@ HUNG_UP = "your code closed its connection to the grader"  # said of what had to
 
 
 class Fork(msgspec.Struct, tag="fork", frozen=True):
-    """Fork a worker for the socket that is sent along. The answer is the worker's pid."""
+    """Fork a worker for the socket sent with this order. The answer is the worker's pid."""
 
     confinement: Confinement
-    core: int | None = None  # the only core of the worker; its host runs there too, in turns
+    core: int | None = None  # the worker's only core; its host runs there too, in turns
 
 
 class Reap(msgspec.Struct, tag="reap", frozen=True):
@@ -24,24 +24,24 @@ class Reap(msgspec.Struct, tag="reap", frozen=True):
 
 
 class Interrupt(msgspec.Struct, tag="interrupt", frozen=True):
-    """Have worker `pid` tell its host where its code is. The answer is the pid."""
+    """Make worker `pid` tell its host where its code is. The answer is the pid."""
 
     pid: int
 
 
 class Share(msgspec.Struct, tag="share", frozen=True):
-    """Take orders from another host too, through the socket that is sent along. No answer."""
+    """Take orders from another host, too, through the socket sent with this order. No answer."""
 
 
 class Prepare(msgspec.Struct, tag="prepare", frozen=True):
-    """Import what an optimizer imports when the first one is made. The answer is 0."""
+    """Import the modules that the first optimizer would import. The answer is 0."""
 
 
 class Ended(msgspec.Struct, frozen=True):
     """How a worker ended."""
 
     status: int  # the exit status; negative: the signal that ended it
-    reason: str = ""  # why the zygote ended it, in words for the student; empty if it did not
+    reason: str = ""  # why the zygote ended it, in words for the student; or empty
 
 
 encode = msgspec.msgpack.Encoder().encode

@@ -1,7 +1,7 @@
-"""How a spawned process meets its host: an invitation on its standard input, a token in return.
+"""The meeting of a spawned process and its host: an invitation on standard input, then a token.
 
-That needs neither a fork nor descriptors that are passed on, which Windows does not have. After
-the invitation, the standard input has one byte for each order. When it ends, the host has ended.
+This needs neither a fork nor descriptors to pass on, which Windows lacks. After the invitation,
+the standard input has one byte for each order. Its end means that the host has ended.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ORDER = b"?"
 
 
 class Invitation(msgspec.Struct, frozen=True):
-    """Where the host waits, what proves who calls, and the scratch folder of the process."""
+    """The host's address, the token that proves the caller, and the process's scratch folder."""
 
     port: int
     token: bytes
@@ -38,7 +38,7 @@ class Invitation(msgspec.Struct, frozen=True):
 
 
 class Guest:
-    """This process, as one that a host has invited."""
+    """This process, as a guest of its host."""
 
     def __init__(self) -> None:
         self._orders: RawIOBase = open(os.dup(0), "rb", buffering=0)  # noqa: SIM115, till the end
@@ -55,7 +55,7 @@ class Guest:
         return self._invited.host_pid
 
     def connect(self) -> socket.socket:
-        """Return a connection to the host; from here on, nothing can be printed or read."""
+        """Return a connection to the host; from then on, nothing can be printed or read."""
         connection = socket.create_connection((LOOPBACK, self._invited.port))
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.sendall(self._invited.token)

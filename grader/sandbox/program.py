@@ -1,7 +1,7 @@
-"""A program: source texts that import each other, loaded as modules in a namespace of their own.
+"""A program: source texts that import each other, loaded as modules in a separate namespace.
 
 It loads a student's files in the worker and the reference solutions in the host, so imports work
-the same way in both. A worker gets stand-ins compiled. Nothing is read from disk and `sys.path` is
+the same way in both. A worker gets compiled stand-ins. Nothing is read from disk and `sys.path` is
 not touched. A package that is not installed fails where it is used, not where it is imported.
 """
 
@@ -31,12 +31,12 @@ from grader.syntax_trees import syntax_tree
 class Program(MetaPathFinder, Loader):
     """An importer for the modules of one program, which are `sources` by module name.
 
-    The packages `muted` do nothing in it, whether they are installed or not.
+    In it, the packages `muted` do nothing, whether they are installed or not.
     """
 
     def __init__(self, sources: Mapping[str, Source], muted: Collection[str] = ()) -> None:
         self.sources = sources
-        # As in a notebook, where every magic does nothing here.
+        # As in a notebook; here every magic does nothing.
         shell = {"get_ipython": Muted()}
         importing = {"__import__": importer(sources, muted, self._is_guarded)}
         self._builtins = {**vars(builtins), **shell, **importing}
@@ -46,7 +46,7 @@ class Program(MetaPathFinder, Loader):
         self._depth = 0
 
     def load(self, name: str) -> ModuleType:
-        """Return the module `name`; if it is new, run its code and raise whatever that raises."""
+        """Return the module `name`; if it is new, run its code, and raise its errors."""
         with self.active():
             if name not in self._modules:
                 spec = self.find_spec(name)
@@ -80,7 +80,7 @@ class Program(MetaPathFinder, Loader):
             linecache.cache.update(self._lines)  # another program's files may have the same names
 
     def leave(self) -> None:
-        """Undo one `enter`; the last one puts other modules of the same names back."""
+        """Undo one `enter`; the last one restores other modules of the same names."""
         self._depth -= 1
         if self._depth:
             return
@@ -116,7 +116,7 @@ class Program(MetaPathFinder, Loader):
         module.__dict__[BROKEN] = list(_run_cells(source, module.__dict__))
 
     def _is_guarded(self, frame: FrameType) -> bool:
-        """Return whether the line that a frame of this program is at handles a failed import."""
+        """Return whether the current line of a frame of this program handles a failed import."""
         for source in self.sources.values():
             if source.file == frame.f_code.co_filename:
                 return bool(source.code) or frame.f_lineno in _guarded_lines(source.text)
@@ -124,42 +124,42 @@ class Program(MetaPathFinder, Loader):
 
 
 def is_stand_in(code: CodeType) -> bool:
-    """Return whether this is code of a stand-in, whatever its file is called."""
+    """Return whether this is code of a stand-in, under any file name."""
     return id(code) in _stand_ins
 
 
 @functools.lru_cache(maxsize=64)
 def _stand_in(source: Source) -> CodeType:
-    """Return the code of a stand-in: one and the same in every program that has it."""
+    """Return the code of a stand-in, which is the same object in every program."""
     code = marshal.loads(source.code) if source.code else _compiled(source.text, source.file)
     _keep_codes(code)
     return code
 
 
 def _keep_codes(code: CodeType) -> None:
-    """Remember the code of a stand-in, and that of all functions and classes in it."""
+    """Remember the code of a stand-in and of all functions and classes in it."""
     _stand_ins[id(code)] = code
     for each in code.co_consts:
         if isinstance(each, CodeType):
             _keep_codes(each)
 
 
-_stand_ins: dict[int, CodeType] = {}  # by id, which holds as long as the code is kept
+_stand_ins: dict[int, CodeType] = {}  # by id, which is valid as long as the code is kept
 
 
 @functools.lru_cache(maxsize=512)
 def _compiled(text: str, file: str) -> CodeType:
-    """Compile a text without what it does only as a script, which is not searched either."""
-    if "__name__" not in text and text.isascii():  # other letters may spell that name as well
+    """Compile a text without its block for scripts, which is not searched either."""
+    if "__name__" not in text and text.isascii():  # other letters may be the same name to Python
         return compile(text, file, "exec", dont_inherit=True)
     return compile(parsed(text, file), file, "exec", dont_inherit=True)
 
 
 @functools.lru_cache(maxsize=8)
 def _guarded_lines(text: str) -> frozenset[int]:
-    """Return the lines in the body of a `try` with handlers, or in a `with`, of a source.
+    """Return the lines of a source in the body of a `try` with handlers, or in a `with`.
 
-    The cells of a notebook that do not parse make it one without such lines.
+    A notebook with a cell that does not parse has no such lines.
     """
     try:
         nodes = [*ast.walk(syntax_tree(text))]
@@ -175,11 +175,11 @@ def _guarded_lines(text: str) -> frozenset[int]:
 
 
 def _run_cells(source: Source, namespace: dict[str, Any]) -> Iterator[str]:
-    """Run one cell after the other, as a notebook does; yield a message for each that failed."""
+    """Run one cell after the other, like a notebook; yield a message for each failed one."""
     lines = source.text.split("\n")
     starts = [n for n, line in enumerate(lines) if line.startswith(CELL)]
     for start, end in zip(starts, [*starts[1:], len(lines)]):
-        # The empty lines in front keep the line numbers of the whole text.
+        # With empty lines in front, so that line numbers are those of the whole text.
         text = "\n" * start + "\n".join(lines[start:end])
         try:
             exec(_compiled(text, source.file), namespace)

@@ -1,4 +1,4 @@
-"""Searching a student's source for what it uses of torch. Nothing is run."""
+"""Searches a student's source for its uses of torch. Nothing is run."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from grader.sandbox.syntax import BINDS_ANY, INDIRECT, Unsearchable, searched_nodes
 
-MAX_TEXT = 1_000_000  # characters that are searched
-MAX_PARTS = 12  # of a dotted name; no name of torch is longer
-MAX_NAME = 80  # characters of one part, or of a text that may be one
-MAX_MEANINGS = 64  # of one name
-MAX_ROUNDS = 12  # in which what names mean is followed from one to the next
-METHOD = "torch.Tensor."  # stands for the attributes of anything unknown as well
-# Functions that make attributes of names that they are given as texts.
+MAX_TEXT = 1_000_000  # characters searched of a source
+MAX_PARTS = 12  # parts of a dotted name; no name of torch has more
+MAX_NAME = 80  # characters of one part, or of a text that may name one
+MAX_MEANINGS = 64  # meanings of one name
+MAX_ROUNDS = 12  # rounds in which meanings are followed from name to name
+METHOD = "torch.Tensor."  # also stands for the attributes of anything unknown
+# Functions that define attributes whose names they get as texts.
 DEFINERS = {
     *("setattr", "add_module", "register_module", "register_buffer", "register_parameter"),
     *("namedtuple", "make_dataclass", "Enum", "add_argument", "ModuleDict", "ParameterDict"),
@@ -38,8 +38,8 @@ def forbidden_calls(
 ) -> list[Use]:
     """Return the uses of names that match a pattern such as `torch*.layer_norm`.
 
-    Of a notebook, only those cells count that the functions and classes `names` need; of none, all.
-    The list is empty for a source that does not parse; loading that source reports the error.
+    In a notebook, only the cells that the functions and classes `names` need count; without names,
+    all. The list is empty for a source that does not parse; loading that source reports the error.
     Raises `Unsearchable`.
     """
     if not may_name(text, patterns):
@@ -50,7 +50,7 @@ def forbidden_calls(
 
 
 def _exists(name: str) -> bool:
-    """Return False for a method of tensors whose name nothing in torch has, if torch is loaded."""
+    """Return False for a method of tensors that torch does not have, if torch is loaded."""
     if not name.startswith(METHOD) or (torch := sys.modules.get("torch")) is None:
         return True
     part = name.removeprefix(METHOD).partition(".")[0]
@@ -64,7 +64,7 @@ def _exists(name: str) -> bool:
 
 
 def may_name(text: str, patterns: Sequence[str]) -> bool:
-    """Return whether a source can name something matching a pattern: False without a search."""
+    """Return whether a source may match a pattern; if False, no search is necessary."""
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text)  # as Python does
     return bool(patterns) and (
         any(_landmark(pattern) in plain for pattern in patterns)
@@ -75,11 +75,11 @@ def may_name(text: str, patterns: Sequence[str]) -> bool:
 def used_names(text: str, file: str, names: Collection[str] = ()) -> list[Use]:
     """Return the full names of everything imported that a source uses, in the order of lines.
 
-    All meanings that a name gets anywhere count: imports, assignments of every kind, defaults,
-    attributes, and constant texts given to `getattr`, `vars(…)[…]`, `eval` and the like. The cells
-    of a notebook are parsed one by one, because it runs without those that do not parse; with
-    `names`, only the cells that these need are searched. Raises `Unsearchable` where the parser or
-    the search gives up.
+    All meanings that a name gets anywhere in the source count: imports, assignments of every kind,
+    defaults, attributes, and constant texts given to `getattr`, `vars(…)[…]`, `eval` and the like.
+    The cells of a notebook are parsed one by one, because a notebook runs without those that do
+    not parse; with `names`, only the cells that these need are searched. Raises `Unsearchable` if
+    the parser or the search gives up.
     """
     if len(text) > MAX_TEXT:
         raise Unsearchable(f"it is longer than {MAX_TEXT} characters")
@@ -90,10 +90,9 @@ def used_names(text: str, file: str, names: Collection[str] = ()) -> list[Use]:
 
 
 def _reaches_any(nodes: list[ast.AST]) -> bool:
-    """Return whether some nodes look up an attribute by which any global name can be bound.
+    """Return whether some nodes look up an attribute that can bind any global name.
 
-    Its name is a text that is put together from constants, or one of a module that only the run
-    knows.
+    The attribute's name is a text made of constants, or its module is known only at run time.
     """
     looks_up = any(
         isinstance(node, ast.Name | ast.Attribute) and _last_name(node) in BY_TEXT for node in nodes
@@ -111,13 +110,13 @@ def _landmark(pattern: str) -> str:
 
 
 class _Meaning(NamedTuple):
-    """What an expression may be: something with a full name, or a constant text."""
+    """A possible value of an expression: something with a full name, or a constant text."""
 
     text: str
     is_name: bool = True
 
     def of(self, part: str) -> _Meaning | None:
-        """Return the attribute `part` of this; None if no name of torch can be so long."""
+        """Return the attribute `part` of this; None if no name of torch can be that long."""
         if not self.is_name or len(part) > MAX_NAME or self.text.count(".") + 2 > MAX_PARTS:
             return None
         return _Meaning(f"{self.text}.{part}")
@@ -135,16 +134,16 @@ BUILTINS = {"getattr", "vars", "__import__", "eval", "exec"}
 
 @dataclass
 class _Resolver:
-    """Finds in `uses` the full name and the line of everything that was imported."""
+    """Finds the full name and the line of every use of something imported, in `uses`."""
 
     nodes: list[ast.AST]
     uses: set[Use] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.names: dict[str, set[_Meaning]] = {name: {_Meaning(name)} for name in BUILTINS}
-        self.attributes: dict[str, set[_Meaning]] = {}  # those that are assigned, of any object
+        self.attributes: dict[str, set[_Meaning]] = {}  # assigned attributes, of any object
         self.stars: list[str] = []  # modules imported with `import *`
-        self._known: dict[int, _Meanings] = {}  # of expressions, by id, in this round
+        self._known: dict[int, _Meanings] = {}  # meanings of expressions, by id, in this round
         self.own = {name for node in self.nodes for name in _own_names(node)}
         for node in self.nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
@@ -158,9 +157,9 @@ class _Resolver:
             self.uses.update(self._of_unknown(node))
 
     def _of_unknown(self, node: ast.AST) -> Iterator[Use]:
-        """Yield what an attribute of something unknown would be if that is a tensor or torch.
+        """Yield the meanings of an attribute of something unknown, which may be a tensor or torch.
 
-        `x.softmax(-1)` may be torch's; what the source itself defines or assigns is its own.
+        `x.softmax(-1)` may be torch's; an attribute that the source defines or assigns is its own.
         """
         match node:
             case ast.Attribute(value=owner, attr=name, ctx=ast.Load()):
@@ -172,7 +171,7 @@ class _Resolver:
                     yield from self._maybe_torchs(node.lineno, texts)
 
     def reaches_any(self) -> bool:
-        """Return whether an attribute is looked up by which any global name can be bound."""
+        """Return whether an attribute that can bind any global name is looked up."""
         for node in self.nodes:
             match node:
                 case ast.Call(func=ast.Attribute() | ast.Name() as func, args=args):
@@ -220,14 +219,14 @@ class _Resolver:
         return len(known) > before
 
     def _follow(self) -> None:
-        """Give the names what they are bound to, until nothing new is found."""
+        """Give the names the meanings of their values, until nothing new is found."""
         bindings = [pair for node in self.nodes for pair in _bindings(node)]
         for _ in range(MAX_ROUNDS):
             changed = False
             for target, value in bindings:
                 if self._bind(target, self._meanings(value)):
                     changed = True
-                    self._known.clear()  # what was found before rests on the old meanings
+                    self._known.clear()  # earlier findings rest on the old meanings
             if not changed:
                 return
         raise Unsearchable("too many names are bound to each other")
@@ -239,11 +238,11 @@ class _Resolver:
         if isinstance(target, ast.Attribute):
             return self._add(self.attributes, target.attr, meanings)
         is_new = self._add(self.names, target, meanings)
-        # A name of a class is an attribute of its objects too.
+        # A name in a class is an attribute of its objects, too.
         return self._add(self.attributes, target, meanings) or is_new
 
     def _meanings(self, node: ast.AST) -> _Meanings:
-        """Return all that an expression may be. Its parts are looked up without recursion."""
+        """Return the possible values of an expression; its parts are found without recursion."""
         pending = [node]
         while pending:
             top = pending[-1]
@@ -259,7 +258,7 @@ class _Resolver:
         return self._known[id(node)]
 
     def _direct(self, node: ast.AST) -> Iterator[_Meaning]:
-        """Yield what an expression may be, given what its parts may be."""
+        """Yield the possible values of an expression, given those of its parts."""
         match node:
             case ast.Name(id=name):
                 yield from self.names.get(name, ())
@@ -282,7 +281,7 @@ class _Resolver:
                     )
             case ast.JoinedStr(values=values):
                 yield from (_Meaning(t, is_name=False) for t in self._joined(values))
-            case _:  # an expression of parts, such as a tuple or a condition, may be each of them
+            case _:  # an expression of parts, such as a tuple or a condition, may be any of them
                 for part in _parts(node):
                     yield from self._known[id(part)]
 
@@ -297,7 +296,7 @@ class _Resolver:
             yield from self.attributes.get(name, ())
 
     def _item(self, owners: _Meanings, keys: list[str]) -> Iterator[_Meaning]:
-        """Yield what a subscript may be: of a namespace or of `sys.modules`, or of a container."""
+        """Yield the possible values of a subscript, of a namespace or of a container."""
         for owner in owners:
             if not owner.is_name:
                 continue
@@ -331,7 +330,7 @@ class _Resolver:
             yield from self._got(func, self._known[id(args[0])])
 
     def _got(self, getter: ast.Call, owners: _Meanings) -> Iterator[_Meaning]:
-        """Yield what `attrgetter("…")(owner)` may be."""
+        """Yield the possible values of `attrgetter("…")(owner)`."""
         makers = {maker.text for maker in self._known[id(getter.func)]}
         if "operator.attrgetter" in makers and getter.args:
             for path in self._texts(getter.args[0]):
@@ -343,7 +342,7 @@ class _Resolver:
         return owners
 
     def _evaluated(self, code: str) -> Iterator[_Meaning]:
-        """Yield what a constant text of a few names means as an expression."""
+        """Yield the meanings of a constant text of a few names as an expression."""
         if re.fullmatch(r"[\w.]+", head := code.partition("(")[0].strip()):
             root, _, path = head.partition(".")
             owners = frozenset(self.names.get(root, ()))
@@ -413,7 +412,7 @@ _Target = str | ast.Attribute
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[_Target, ast.expr]]:
-    """Yield the names and attributes that a node binds, each with the expression that it gets."""
+    """Yield the names and attributes that a node binds, each with the expression of its value."""
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
@@ -439,13 +438,13 @@ def _bindings(node: ast.AST) -> Iterator[tuple[_Target, ast.expr]]:
 
 
 def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[_Target, ast.expr]]:
-    """Yield what an assignment binds; a target in a tuple may get any item of the value."""
+    """Yield the bindings of an assignment; a target in a tuple may get any item of the value."""
     match target:
         case ast.Name(id=name):
             yield name, value
         case ast.Attribute():
             yield target, value
-        case ast.Subscript(value=container):  # an item may be read as any other
+        case ast.Subscript(value=container):  # an item may be read like any other
             yield from _unpacked(container, value)
         case ast.Starred(value=inner):
             yield from _unpacked(inner, value)

@@ -1,4 +1,4 @@
-"""A student's source as a syntax tree, and which cells of a notebook an exercise needs."""
+"""A student's source as a syntax tree, and the cells of a notebook that an exercise needs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import NamedTuple
 from grader.sandbox.cells import CELL, NOTEBOOK
 from grader.syntax_trees import syntax_tree
 
-MAX_NODES = 300_000  # of a syntax tree
-# The words without which every forbidden name stands in the text as it is.
+MAX_NODES = 300_000  # nodes of a syntax tree
+# Without any of these words, every forbidden name occurs literally in the text.
 INDIRECT = re.compile(
     "attr|vars|dict|import_module|__import__|modules|builtins|eval|exec|globals|locals"
 )
-# And those without which a cell binds only names that stand in it, unless it puts them together: to
-# read an attribute binds none, nor does a module's `eval()` or `modules()`.
+# Without any of these, a cell binds only names that occur literally in it, unless it puts them
+# together: reading an attribute binds no name, nor does a module's `eval()` or `modules()`.
 BINDS_ANY = re.compile(
     r"(?:set|del)attr|\bvars\b|__dict__|import_module|__import__|\bmodules\b(?!\()|builtins"
     r"|(?<![.\w])eval\b|\bexec\b|globals|locals"
@@ -46,9 +46,10 @@ def top_level_names(text: str) -> set[str]:
 
 
 def parsed(text: str, file: str = "<unknown>") -> ast.Module:
-    """Return the tree of a source as it is run and searched: with no block for a script in it.
+    """Return the tree of a source as it is run and searched: without its block for scripts.
 
-    Such a block, `if __name__ == "__main__":`, is empty in it, for no file is run as a script.
+    That block, `if __name__ == "__main__":`, is empty in the tree, because no file runs as a
+    script.
     """
     tree = syntax_tree(text, file)
     for node in tree.body:
@@ -69,10 +70,10 @@ def _asks_for_script(test: ast.expr) -> bool:
 def searched_nodes(
     text: str, file: str, names: Collection[str], reaches_any: ReachesAny
 ) -> list[ast.AST]:
-    """Return the nodes of a source, of a notebook those of the cells that `names` need.
+    """Return the nodes of a source; of a notebook, those of the cells that `names` need.
 
-    A source that does not parse has none, and a notebook's cell neither: loading it tells.
-    `reaches_any` says whether a cell looks attributes up by which it may bind any name.
+    A source or cell that does not parse has no nodes: loading it reports the error.
+    `reaches_any` says whether a cell looks up attributes that may bind any name.
     """
     if not file.endswith(NOTEBOOK):
         return _nodes(text)
@@ -81,40 +82,41 @@ def searched_nodes(
 
 
 class _CellNames(NamedTuple):
-    """A cell: its nodes, the global names and the attributes that it gives and takes."""
+    """A cell: its nodes, and the global names and attributes that it sets and reads."""
 
     nodes: list[ast.AST]
     is_indirect: bool  # whether it may bind any name
     binds: set[str]
     imports: set[str]
     uses: set[str]
-    sets: set[tuple[str, str]]  # attributes, each with the name that leads to its owner
+    sets: set[tuple[str, str]]  # attributes, each with the name that begins the way to its owner
     reads: set[str]
 
     def may_mean(self, wanted: set[str], not_imported: set[str]) -> bool:
-        """Return whether it may give a meaning to names that others want, or do not import."""
+        """Return whether it binds a wanted name, or imports one that others do not import."""
         return bool(self.binds & wanted or self.imports & not_imported)
 
     def may_set(self, read: set[str], modules: set[str]) -> bool:
-        """Return whether it sets attributes that others read of what comes from `modules`."""
+        """Return whether it sets attributes of `modules` that other cells read."""
         return any(root in modules and part in read for root, part in self.sets)
 
     def may_change(self, bound: set[str]) -> bool:
-        """Return whether it may change what these names mean, such as a list of functions."""
+        """Return whether it may change the objects of these names, such as a list of functions."""
         return self.is_indirect or bool(self.uses & bound)
 
 
 def _needed(cells: Sequence[_CellNames], names: Collection[str]) -> list[ast.AST]:
-    """Return the nodes of those cells of which some of `names` need something.
+    """Return the nodes of the cells that `names` need.
 
     A cell is needed if it may give a meaning to one of these names or to a name in a needed cell,
-    or change what a needed cell binds. If no cell defines the names, all are.
+    or if it may change an object that a needed cell binds. If no cell defines the names, all are
+    needed.
     """
     wanted = not_imported = set(names)
     needed = [cell for cell in cells if cell.may_mean(wanted, not_imported)]
     if not needed:
         return [node for cell in cells for node in cell.nodes]
-    # Of what the notebook itself makes, an attribute that is set changes that object alone.
+    # Setting an attribute of an object that the notebook made changes only that object.
     made = set[str]().union(*(cell.binds for cell in cells))
     modules = set[str]().union(*(cell.imports for cell in cells)) - made
     size = 0
@@ -139,14 +141,14 @@ def _cell_of(text: str, nodes: list[ast.AST], reaches_any: ReachesAny) -> _CellN
     cell = _CellNames(nodes, is_indirect, *(set() for _ in range(5)))
     try:
         _add_names(cell, symtable.symtable(text, "cell", "exec"))
-    except SyntaxError:  # perhaps in a block for a script alone, without which the cell runs
+    except SyntaxError:  # perhaps in its block for scripts, without which the cell runs
         return cell._replace(is_indirect=True)
     for node in cell.nodes:
         match node:
             case ast.Name(id=name, ctx=ast.Store()) if name in cell.imports:
                 cell.binds.add(name)
-            # What has an attribute that is set means something else from then on; and what it is
-            # set of may be the module.
+            # A name whose attribute is set means something else from then on, and its owner may be
+            # a module.
             case ast.Attribute(value=ast.Name(id=name), attr=part, ctx=ast.Store()):
                 cell.binds.update({name} & cell.uses, () if name == "self" else [part])
                 cell.sets.add((name, part))
@@ -191,7 +193,7 @@ def _cells(text: str) -> Iterator[str]:
 
 
 def _nodes(text: str) -> list[ast.AST]:
-    """Return the nodes of a source; none if it does not parse, which loading it tells."""
+    """Return the nodes of a source; none if it does not parse, which loading it reports."""
     try:
         tree = parsed(text)
     except (SyntaxError, ValueError):

@@ -19,9 +19,9 @@ from grader.processes.channel import HEADER, framed
 
 MAX_FRAME = 4 * 1024 * 1024  # bytes, checked before reading; decoded, up to 50 times the memory
 MAX_DEPTH = 64  # levels of nested lists
-MAX_ITEMS = 100_000  # in one value; a tensor counts as one
-MAX_ENTRIES = 2000  # in a message's own lists: parameters, gradients, names of operations
-MAX_KEYS = 1000  # of a dict with other keys than strings: their hashes can be made to collide
+MAX_ITEMS = 100_000  # items in one value; a tensor counts as one
+MAX_ENTRIES = 2000  # items in a message's own lists: parameters, gradients, names of operations
+MAX_KEYS = 1000  # of a dict with keys that are not strings: such hashes can be made to collide
 MAX_TEXT = 4000  # characters of a student's error message or source line
 MAX_PRINTED = 4000  # characters that are sent of what a test prints
 MAX_PROGRESS = 4096  # messages about one call that are read
@@ -40,12 +40,12 @@ DTYPES = {
     "bool": torch.bool,
 }
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
-# What makes arguments, where student code may have replaced torch's names by functions of its own.
+# Kept from before student code runs, because it may replace torch's names by its own functions.
 _EMPTY, _FROM_BYTES = torch.empty, torch.frombuffer
 _VIEW, _AS_STRIDED = Tensor.view, Tensor.as_strided
 PLAIN_TENSORS = {Tensor, torch.nn.Parameter, torch.nn.Buffer}
 CONTAINERS: tuple[Any, ...] = (list, tuple, dict)
-# An object's type, its bases and what they define, as no class of its own can misstate them.
+# An object's type, its bases and its attributes, read so that no class can override the answer.
 _mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
 _names: Callable[[type], Any] = type.__dict__["__dict__"].__get__
 
@@ -59,7 +59,7 @@ Sizes = Annotated[list[int], msgspec.Meta(max_length=16)]  # a tensor's shape or
 Items = msgspec.Meta(max_length=MAX_ITEMS)
 Many = msgspec.Meta(max_length=MAX_ENTRIES)
 Text = Annotated[str, msgspec.Meta(max_length=2 * MAX_TEXT)]
-# What of a request is counted.
+# The operations of a request that are counted.
 Watch = Literal["", "names", "functions", "work", "all", "memory", "nan"]
 
 
@@ -71,7 +71,7 @@ class WireTensor(msgspec.Struct, tag="t", frozen=True):
     data: bytes
     stride: Sizes | None = None
     requires_grad: bool = False
-    leaf: bool = True  # of the sender's autograd graph
+    leaf: bool = True  # its number in the sender's autograd graph
 
 
 class WireList(msgspec.Struct, tag="l", frozen=True):
@@ -93,14 +93,14 @@ class WireDict(msgspec.Struct, tag="d", frozen=True):
 
 
 class Handle(msgspec.Struct, tag="h", frozen=True):
-    """A reference to an object that stays in the worker, as a module or a function does."""
+    """A reference to an object that stays in the worker, such as a module or a function."""
 
     id: int
     type_name: str
-    parameters: Annotated[dict[str, Sizes], Many] = {}  # shapes by name, of an `nn.Module`
+    parameters: Annotated[dict[str, Sizes], Many] = {}  # for an `nn.Module`: shapes by name
 
 
-# Stands for `report(step, loss)` among a call's arguments: each call of it is a `TrainingStep`.
+# Replaces `report(step, loss)` among a call's arguments: each call of it sends a `TrainingStep`.
 REPORT = Handle(0, "function")
 Value = None | bool | Int64 | float | str | WireTensor | WireList | WireTuple | WireDict | Handle
 
@@ -109,9 +109,9 @@ Value = None | bool | Int64 | float | str | WireTensor | WireList | WireTuple | 
 
 
 class Source(msgspec.Struct, frozen=True):
-    """The text of one module; `own` says whether the student wrote it or it is a stand-in.
+    """The text of one module; `own` if the student wrote it, else it is a stand-in.
 
-    A worker gets a stand-in as `code`, marshalled for the same Python, and without its text.
+    A worker gets a stand-in as `code`, marshalled for the same Python, without its text.
     """
 
     file: str
@@ -127,7 +127,7 @@ class Begin(msgspec.Struct, tag="begin", frozen=True):
 
 
 class Seed(msgspec.Struct, tag="seed", frozen=True):
-    """Seed torch's generator within a test, or all that code may draw from. Has no answer."""
+    """Seed torch's generator, or all that code may use, within a test. Has no answer."""
 
     seed: int
     only_torch: bool = False
@@ -140,15 +140,15 @@ class Load(msgspec.Struct, tag="load", frozen=True):
     program: str
     main: str
     sources: dict[str, Source]
-    muted: list[str] = []  # packages that do nothing when the program imports them
+    muted: list[str] = []  # packages that do nothing if the program imports them
 
 
 class Search(msgspec.Struct, tag="search", frozen=True):
     """Search sources, by module name, for names that match the patterns of each.
 
-    Of notebooks, only the cells are searched that the functions and classes in `names` need.
+    In notebooks, only the cells that the functions and classes in `names` need are searched.
 
-    Answered by a worker that has loaded nothing: the answer of any other is not to be trusted.
+    Only a worker that has loaded nothing may answer: any other answer is not trusted.
     The answer has a list for each source, of lines and names, or the reason why it has none.
     """
 
@@ -161,11 +161,10 @@ class Search(msgspec.Struct, tag="search", frozen=True):
 class Call(msgspec.Struct, tag="call", frozen=True):
     """Call a handle, or its attribute `name`.
 
-    `watch` asks for the operations that ran: the `names` of functions that this test has not called
-    yet, all `functions` called, their `work`, which adds lines and calls of Python, `all`, which
-    adds the kernels to the functions, or `memory`, which adds the peak of memory to those; or `nan`
-    asks where nan begins.
-    A `quiet` call has no answer; its failure is the answer to the next request.
+    `watch` asks for a report: the `names` of functions that this test has not called before; all
+    `functions` called; `work`, which adds lines and calls of Python to them; `all`, which adds
+    kernels to the functions; `memory`, which adds the peak of memory to `all`; or `nan`, the place
+    where nan begins. A `quiet` call has no answer; its failure is the answer to the next request.
     """
 
     id: int
@@ -222,13 +221,13 @@ class Inspect(msgspec.Struct, tag="inspect", frozen=True):
 
 
 class Sync(msgspec.Struct, tag="sync", frozen=True):
-    """Ask only for the failure of an earlier quiet call, if one failed."""
+    """Only ask for the failure of an earlier quiet call, if there is one."""
 
     id: int
 
 
 Request = Begin | Seed | Sync | Search | Load | Call | Adopt | Move | Get | Backward | Inspect
-# Requests without an answer; a `Call` only if it is quiet.
+# Requests without an answer; a `Call` has none only if it is quiet.
 Quiet = Begin | Seed | Call | Adopt | Move
 
 
@@ -277,7 +276,7 @@ class WireFrame(msgspec.Struct, frozen=True):
 class Failure(msgspec.Struct, tag="failure", frozen=True):
     """An error that the student's code raised, as text: type, bases, message and frames.
 
-    Also the place of code that is late; its message is `IMPORTING` while it waits for an import.
+    Also the place of late code; its message is `IMPORTING` while it waits for an import.
     """
 
     id: int
@@ -290,7 +289,7 @@ class Failure(msgspec.Struct, tag="failure", frozen=True):
 
 
 class TrainingStep(msgspec.Struct, tag="progress", frozen=True):
-    """How far a call is: sent before its answer, whenever the code calls `report(step, loss)`."""
+    """A call's progress: sent before its answer, whenever the code calls `report(step, loss)`."""
 
     id: int
     step: Int64
@@ -311,7 +310,7 @@ def decode_request(data: bytes) -> Request:
 
 
 def decode_answer(data: bytes) -> Answer | TrainingStep:
-    """Return the answer in a frame's body, or what came before it. Raises `Malformed`."""
+    """Return the answer in a frame's body, or a step before it. Raises `Malformed`."""
     return _decode(_answers, data)  # type: ignore[no-any-return]
 
 
@@ -326,7 +325,7 @@ def pack_tensor(tensor: Tensor, *, keep_layout: bool = False) -> WireTensor:
     """Return a strided CPU tensor as bytes; `keep_layout` keeps its strides.
 
     Raises `Malformed` for a tensor of another layout, device or dtype, and for one that computes
-    its values when they are read.
+    its values on reading.
     """
     tensor = plain_tensor(tensor)
     dtype = DTYPE_NAMES.get(tensor.dtype)
@@ -344,7 +343,7 @@ def pack_tensor(tensor: Tensor, *, keep_layout: bool = False) -> WireTensor:
 
 
 def plain_tensor(tensor: Tensor) -> Tensor:
-    """Return a tensor whose methods are torch's; a plain one itself.
+    """Return a tensor with torch's own methods; a plain one is returned itself.
 
     Raises `Malformed` for a subclass with a `__torch_dispatch__` of its own.
     """
@@ -358,7 +357,7 @@ def plain_tensor(tensor: Tensor) -> Tensor:
 
 
 def is_a(value: Any, kind: type) -> bool:
-    """Return whether a value's type is `kind` or a subclass, whatever its `__class__` says."""
+    """Return whether a value's real type is `kind` or a subclass; its `__class__` may lie."""
     return kind in _mro(type(value))
 
 
@@ -391,7 +390,7 @@ def _extent(shape: Sequence[int], stride: Sequence[int]) -> int:
 
 
 def pack(value: Any, tensor: Callable[[Tensor], Value], other: Callable[[Any], Value]) -> Value:
-    """Return a value in wire form; `other` packs what is not in the list. Raises `Malformed`."""
+    """Return a value in wire form; `other` packs values outside the list. Raises `Malformed`."""
     kind = type(value)
     if kind is Tensor or is_a(value, Tensor):
         return tensor(value)
@@ -400,7 +399,7 @@ def pack(value: Any, tensor: Callable[[Tensor], Value], other: Callable[[Any], V
     base = next((base for base in CONTAINERS if is_a(value, base)), None)
     if base is None:
         return other(value)
-    # A subclass may define these methods anew, and compute in them: packing runs the base's.
+    # A subclass may override these methods with code of its own, so packing runs the base's.
     if (size := base.__len__(value)) > MAX_ITEMS:
         raise Malformed(f"a {kind.__name__} of {size} items cannot be sent")
     if base is dict:

@@ -45,7 +45,7 @@ MIB, GIB = 1 << 20, 1 << 30
 MAX_MEMBERS = 2000
 MAX_UNPACKED_BYTES = 32 * MIB
 MAX_DEPTH = 12  # nested folders
-MAX_PADDING = 4  # a tar may be so many times longer than the files that are unpacked of it
+MAX_PADDING = 4  # the most that a tar may be longer than the files unpacked of it, as a factor
 DAMAGED = (*DAMAGED_ZIP, TarError)
 MEMBER_ERRORS = (*DAMAGED, OSError, RuntimeError, ValueError)
 
@@ -112,7 +112,7 @@ def is_code_or_opened(name: str) -> bool:
 
 
 def unopened_reason(name: str) -> str:
-    """Return why an archive that lies in a folder of a submission is not opened."""
+    """Return why an archive in a folder of a submission is not opened."""
     if is_opened(name):
         return "is an archive in a folder, where none is opened (unpack it)"
     return "is an archive that is not opened here (zip the files instead)"
@@ -180,7 +180,7 @@ class _Unpacking:
         self._room, self._used = limits.unpacked, Counter[tuple[str, ...]]()
 
     def run(self) -> None:
-        """Write every wanted member that keeps to the limits."""
+        """Write every wanted member within the limits."""
         refused = self._refused_parts()
         for member in self._wanted:
             if self._part(member.path) in refused:
@@ -201,7 +201,7 @@ class _Unpacking:
             if limits.strict or self._room < most:
                 raise
             self._leave_out(path, f"cannot be used ({printable_text(str(error))})")
-            # Reading it has cost up to this much, so it counts against the limits.
+            # Counted against the limits, because reading it has cost up to this much.
             cost = min(here, most, SMALL + MAX_RATIO * member.packed)
         else:
             cost = len(data)
@@ -243,7 +243,7 @@ def _is_wanted(path: PurePosixPath, limits: ArchiveLimits) -> bool:
 
 
 def _depth_of_parts(paths: Iterable[PurePosixPath]) -> int:
-    """Return how many names of a path tell the student: 2 if one folder wraps all files, else 1."""
+    """Return how many names of a path identify the student: 2 if a folder wraps all, else 1."""
     tops = {path.parts[0] for path in paths if not is_clutter(path.parts[0])}
     return 2 if len(tops) == 1 else 1
 
@@ -271,7 +271,7 @@ def _read(member: PackedFile, room: int) -> bytes:
 def _write(file: Path, data: bytes) -> str:
     """Write a file; return why that is impossible, or an empty string.
 
-    `tar -r` and `tar -u` add a new version, and leave the old one where it is: the last one stays.
+    `tar -r` and `tar -u` add a new version and leave the old one in place, so the last one counts.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

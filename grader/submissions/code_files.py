@@ -23,9 +23,9 @@ MAX_BYTES = 256 * 1024  # no solution to an exercise is longer
 MAX_NOTEBOOK_BYTES = 32 * 1024 * 1024  # a notebook also holds outputs and pictures
 DECLARED = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]{1,60})", re.ASCII)  # as in PEP 263
 BLANK = re.compile(rb"[ \t\f]*(?:#|\r?$)")
-MAX_PARSED = 2 * 1024 * 1024  # characters of a submission that are searched for what they define
-MAX_COMPARED = 32 * 1024  # characters of a text of which the code is compared with that of another
-WORK, UNREADABLE, STUB = range(3)  # what a file is to an exercise, best first
+MAX_PARSED = 2 * 1024 * 1024  # characters of a submission that are searched for definitions
+MAX_COMPARED = 32 * 1024  # characters of a text whose code is compared with another's
+WORK, UNREADABLE, STUB = range(3)  # the states of a file for an exercise, best first
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 LFS = b"version https://git-lfs.github.com/spec/v1\n"  # how a pointer of Git LFS begins
 NOT_FETCHED = "is a pointer of Git LFS, not the file itself; run `git lfs pull` in the clone"
@@ -46,7 +46,7 @@ class CodeFile:
 
 
 class UnknownEncoding(Exception):
-    """The bytes are no text in the encoding that they name; the message continues a file's name."""
+    """The bytes are not text in their declared encoding; the message continues a file's name."""
 
 
 @dataclass
@@ -78,7 +78,7 @@ class CodeFiles:
         return state
 
     def _is_stub(self, file: Path, name: str, stub: str) -> bool:
-        """Return whether nothing was written for an exercise.
+        """Return whether no code was written for an exercise.
 
         Of a notebook, which may hold several exercises, the cells count that define this one.
         """
@@ -100,10 +100,10 @@ class CodeFiles:
         return code.text if len(code.text) > MAX_COMPARED else only_code(code.text)
 
     def defined_in(self, file: Path) -> dict[str, bool]:
-        """Return the exercises of which a file defines something at its top level.
+        """Return the exercises for which a file defines something at its top level.
 
-        The value is False for what only cells of a notebook define that do not parse. After so
-        much text, no more is searched.
+        The value is False if only cells of a notebook that do not parse define it. After a limit
+        of text, no more is searched.
         """
         text = self.read(file).text
         if file in self._defined:
@@ -127,7 +127,7 @@ class CodeFiles:
         return names_in_broken_cells(self.read(file).text) if is_notebook else set()
 
     def may_define(self, file: Path, names: Sequence[str]) -> bool:
-        """Return whether a file has what stands in every text that defines something of these."""
+        """Return whether a file holds the words that a definition of these names needs."""
         defined = "|".join(
             re.escape(each) for name in names for each in self.course[name].implements
         )
@@ -158,24 +158,24 @@ def read_code(file: Path, within: Path, course: Course) -> CodeFile:
 
 
 def decoded(data: bytes) -> str:
-    """Return the text of a source in UTF-8, in UTF-16 with its mark, or in what it declares.
+    """Return the text of a source in UTF-8, in UTF-16 with its mark, or in its declared encoding.
 
-    What is valid UTF-8 is read as such, whatever it declares. Raises `UnknownEncoding`.
+    Valid UTF-8 is read as UTF-8, whatever it declares. Raises `UnknownEncoding`.
     """
     try:
         return data.decode("utf-16" if data.startswith(UTF_16) else "utf-8-sig")
     except UnicodeDecodeError as error:
         failed = error
-    require_own_reader()  # which codec is looked up is up to the student
+    require_own_reader()  # the student decides which codec is looked up
     name = "" if failed.encoding.startswith("utf-16") else _declared_encoding(data)
     try:
         if name:
             text = data.decode(name)
-            text.encode()  # some codecs make characters that no UTF-8 has
+            text.encode()  # some codecs make characters that UTF-8 cannot encode
             return text
     except UnicodeDecodeError as error:
         failed = error
-    except (LookupError, ValueError) as error:  # such as `hex`, which makes bytes of bytes
+    except (LookupError, ValueError) as error:  # such as `hex`, which turns bytes into bytes
         raise UnknownEncoding(f"cannot be read as {_title(name)}: {error}; {SAVE}") from None
     line = data.count(b"\n", 0, failed.start) + 1
     where = f"byte 0x{data[failed.start]:02x} in line {line}"

@@ -1,7 +1,7 @@
-"""Finding the exercise files of a submission: by their names, else by what fits nearly.
+"""Finds the exercise files of a submission: by their names, else by nearly fitting ones.
 
-A file with an exercise's own name comes first. Only an exercise without one, or with one in which
-no code was written, gets another file, and only if there is one to choose.
+A file with an exercise's own name comes first. Only an exercise without such a file, or with an
+untouched stub, gets another file, and only if exactly one fits.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _in_file(path: Path, code: CodeFiles, notes: list[str]) -> dict[str, Path]:
 
 def _in_folder(folders: Folders) -> dict[str, Path]:
     homes = _homes(folders)
-    # Of several folders, none is better than the others: each exercise is chosen on its own.
+    # No folder is better than the others, so each exercise is chosen separately.
     files = folders.files_in(homes[0]) if len(homes) == 1 else {}
     others = OtherFiles(folders, homes, files)
     used = files | others.chosen()
@@ -108,7 +108,7 @@ def _add_note_on_homes(folders: Folders, homes: Sequence[Path], used: Mapping[st
 
 
 def _unopened(folders: Folders) -> list[str]:
-    """Return a note on each archive that has been seen, and that nobody opens."""
+    """Return a note on each archive that was seen and is not opened."""
     own = folders.own
     archives = (
         one

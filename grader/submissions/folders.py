@@ -14,8 +14,8 @@ from grader.submissions.opening import ENDS, OwnFolder
 from grader.trees import refusal
 
 MAX_WRAPPING = 4  # levels of folders that are searched
-MAX_FOLDERS = 500  # after so many folders, no deeper level is searched
-INSTALLED = ("site-packages", "node_modules")  # folders of what others have written
+MAX_FOLDERS = 500  # folders after which no deeper level is searched
+INSTALLED = ("site-packages", "node_modules")  # folders with code by others
 
 
 def is_searched(name: str) -> bool:
@@ -47,15 +47,15 @@ class Folders:
     course: Course
     code: CodeFiles
     notes: list[str]
-    not_searched: str = ""  # what the levels are without
+    not_searched: str = ""  # why the levels are incomplete
     _files: dict[Path, dict[str, Path]] = field(default_factory=dict)
 
     def where(self, path: Path) -> str:
-        """Return a file or folder as notes name it."""
+        """Return the name of a file or folder for notes."""
         return printable_name(str(path.relative_to(self.own.within)))
 
     def levels(self) -> Iterator[list[Path]]:
-        """Yield the folder, then the folders in it, and so on: zips and clones wrap the files."""
+        """Yield the folder, then those in it, and so on: zips and clones wrap the files."""
         level, seen = [self.own.within], 0
         for _ in range(MAX_WRAPPING):
             yield level

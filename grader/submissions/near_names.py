@@ -11,7 +11,7 @@ from itertools import takewhile
 
 MAX_STEM = 120  # characters of a name that are compared
 ALIKE = 0.85  # how similar a misspelt name must be, of 1
-# What systems and students put before or after a name when they copy or change a file.
+# Marks that systems and students put before or after a name when they copy or change a file.
 MARK = re.compile(
     r"[0-9]+|v[0-9]+|(?:final|version|attempt|try|hw|homework|ex|exercise|task|assignment)[0-9]*"
     r"|copy[0-9]*|of|kopie|von|copie|de|copia|di|my|mine|new|newest|latest|last|fixed|done|finished"
@@ -21,7 +21,7 @@ TEST = re.compile(r"tests?|conftest")
 
 
 def marked_copy_of(stem: str, names: Iterable[str]) -> str:
-    """Return the exercise whose name this is but for case, separators and marks; else ""."""
+    """Return the exercise whose name this is, apart from case, separators and marks; else ""."""
     words = _words(stem)
     by_text = {_joined(name): name for name in reversed([*names])}
     last_start, first_end = _marks_before(words), len(words) - _marks_before(words[::-1])

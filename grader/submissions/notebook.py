@@ -28,8 +28,8 @@ BROKEN_CELL = "raise SyntaxError("  # after a cell that does not parse
 BROKEN_NAME = re.compile(r"^# (?:async\s+def|def|class)\s+(\w+)", re.MULTILINE)
 WRITES_ITS_BODY = ("writefile", "file")  # cell magics
 RUNS_ITS_BODY = ("time", "timeit", "capture", "prun", "check")  # cell magics
-# IPython reads a whole cell again for each piece of its own syntax, `/f` and `,f` and `x = %f` as
-# well as `%f`. This limits the characters that it reads for all cells together.
+# IPython reads a whole cell again for each piece of its own syntax: `/f`, `,f`, `x = %f` or `%f`.
+# This limits the characters that it reads for all cells together.
 MAX_TRANSFORM_WORK = 400_000  # about a second
 MAX_CODE = 256 * 1024  # bytes in UTF-8; parsing more takes seconds
 LARGE = 8 * 1024 * 1024  # bytes, of which only outputs are that many
@@ -44,11 +44,11 @@ class UnreadableNotebook(Exception):
 
 @dataclass(frozen=True)
 class NotebookCell:
-    """A cell of a notebook: what an author wrote, what a tool noted, and what came out."""
+    """A cell of a notebook: its source, its metadata and its outputs."""
 
-    number: int  # counts from 1, over cells of every kind
+    number: int  # from 1, over cells of every kind
     kind: str
-    source: str  # of a code cell as Python: IPython's own syntax is turned into calls
+    source: str  # of a code cell as Python, with IPython's own syntax turned into calls
     metadata: Mapping[str, Any]
     outputs: tuple[Mapping[str, Any], ...] = ()
     was_run: bool = False
@@ -95,7 +95,7 @@ def _explained() -> Iterator[None]:
         raise
     except UnicodeDecodeError:
         raise UnreadableNotebook("is not UTF-8, which a notebook must be") from None
-    except Exception as error:  # libraries raise errors of any kind for what they do not expect
+    except Exception as error:  # libraries raise any error for unexpected data
         raise UnreadableNotebook(f"is not a readable notebook ({_reason(error)})") from None
 
 
@@ -122,7 +122,7 @@ def _cell(number: int, cell: Any, key: str, budget: _Budget) -> NotebookCell:
 
 
 def _parsed(data: bytes) -> Any:
-    """Return a notebook as plain values; of a large one only the parts that are used.
+    """Return a notebook as plain values; for a large one, only the used parts.
 
     Outputs such as pictures take no memory then. `msgspec` knows no NaN, which they may hold.
     """
@@ -237,7 +237,7 @@ def _to_python(cell: str, names: Sequence[str], budget: _Budget) -> str:
 
 
 def _transformed(cell: str, budget: _Budget) -> str:
-    """Return a cell as IPython would run it, or the cell itself if it is no Python or too long."""
+    """Return a cell as IPython would run it, or unchanged if it is not Python or too long."""
     from IPython.core.inputtransformer2 import TransformerManager  # noqa: PLC0415, slow
 
     manager: Any = TransformerManager()  # type: ignore[no-untyped-call]
@@ -251,7 +251,7 @@ def _transformed(cell: str, budget: _Budget) -> str:
     manager.do_one_token_transform = transform_within_budget
     try:
         return str(manager.transform_cell(cell))
-    except (SyntaxError, RuntimeError):  # IPython stops after some rounds with the latter
+    except (SyntaxError, RuntimeError):  # which IPython raises after some rounds
         return cell
 
 
@@ -262,7 +262,7 @@ def _is_magic(line: str) -> bool:
 def _without_syntax_error(cell: str) -> str:
     """Return the cell if it parses; else comment it out and add a line that raises the error.
 
-    So the whole text can be searched for forbidden calls, and the cells after it still run.
+    So the whole text can be searched for forbidden calls, and later cells still run.
     """
     problem = _problem(cell)
     return f"{_commented_out(cell)}{BROKEN_CELL}{problem!r})\n" if problem else cell

@@ -15,7 +15,7 @@ LEFT_OUT = " and was left out"  # the end of every note on a file that is not us
 NEEDS_REVIEW = "; needs review"  # the end of every note that a teacher must see
 MAX_TEXT = 200  # characters
 MAX_NOTES = 20
-MAX_NAMED = 4  # files in one note, which must not be so long that it is cut
+MAX_NAMED = 4  # files in one note, so that it is not cut
 
 
 def printable_name(name: str) -> str:
@@ -64,16 +64,16 @@ def flags_first(notes: Iterable[str]) -> list[str]:
 
 
 def as_reason(notes: Iterable[str]) -> str:
-    """Return notes as the reason why a submission cannot be used, which is a flag anyway."""
+    """Return notes as the reason why a submission cannot be used, which is always a flag."""
     return "; ".join(note.removesuffix(NEEDS_REVIEW) for note in notes)
 
 
 def shortened(texts: Sequence[str], most: int = MAX_NOTES) -> list[str]:
-    """Return all texts or, if there are more than `most`, the first and how many follow."""
+    """Return all texts; of more than `most`, the first ones and the number of the others."""
     more = [f"and {len(texts) - most} more"] if len(texts) > most else []
     return [*texts[:most], *more]
 
 
 def folded(texts: Sequence[str], most: int = MAX_NOTES) -> str:
-    """Return texts as one list; of a long one the first, and how many more there are."""
+    """Return texts as one list; of a long list, the first ones and the number of others."""
     return "; ".join(shortened(texts, most))

@@ -1,4 +1,4 @@
-"""What is in the folders of a submission: a limited number of files and folders, links unfollowed.
+"""The content of a submission's folders: a limited number of files and folders, through no link.
 
 `grader.trees` opens them.
 """
@@ -15,8 +15,8 @@ from typing import Literal
 from grader.sandbox.cells import NOTEBOOK
 from grader.trees import NotOpened, listable
 
-MAX_ENTRIES = 10_000  # files and folders that are looked at in one submission
-# What operating systems, editors and git add to a folder; nobody hands in under such a name.
+MAX_ENTRIES = 10_000  # files and folders examined in one submission
+# Names that operating systems, editors and git add to a folder; no student hands in such a file.
 CLUTTER = {
     *("__MACOSX", "Thumbs.db", "desktop.ini", "$RECYCLE.BIN", "__pycache__"),
     *(".DS_Store", ".localized", ".directory", ".fseventsd", ".Spotlight-V100", ".Trashes"),
@@ -40,7 +40,7 @@ def code_stem(name: str) -> str:
 
 
 def is_clutter(name: str) -> bool:
-    """Return whether nobody hands in a file or folder of this name: a tool has left it there."""
+    """Return whether a tool left a file or folder of this name; no student hands it in."""
     return name in CLUTTER or name.startswith("._")
 
 
@@ -59,7 +59,7 @@ class Entry:
 
     @property
     def suffix(self) -> str:
-        """The ending of its name in lower case; making a path for that takes ten times as long."""
+        """The suffix of its name in lower case, without a `Path`, which takes ten times as long."""
         return os.path.splitext(self.name)[1].lower()
 
     @property
@@ -77,7 +77,7 @@ class OwnFolder:
         self._listed: dict[Path, list[Entry]] = {}
 
     def entries(self, folder: Path) -> list[Entry]:
-        """Return what is in a folder, by name; raise `NotOpened` if it is too much or a link."""
+        """Return the entries of a folder, by name; raise `NotOpened` if too many, or for a link."""
         if folder not in self._listed:
             self._listed[folder] = self._list(folder)
         return self._listed[folder]

@@ -1,8 +1,8 @@
-"""The files of a submission that are graded in place of missing ones, and those that are not used.
+"""The files of a submission that are graded in place of missing ones, and unused files.
 
-An exercise without a file, or with one in which no code was written, gets another file if there is
-one to choose: by its name in another folder, by a name that nearly fits, or by what it defines.
-Every file that may hold work and is not used becomes a flag.
+An exercise without a file, or with an untouched stub, gets another file if exactly one fits: by
+its name in another folder, by a similar name, or by its definitions. Every unused file that may
+hold work becomes a flag.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from grader.submissions.opening import code_stem, code_suffix
 from grader.submissions.reader.sharing import require_own_reader
 from grader.trees import NotOpened, refusal
 
-MAX_FILES = 300  # files with other names that are looked at
-MAX_BYTES = 64 * 1024 * 1024  # of them together
-EXACT, NEAR, DEFINED, BROKEN = range(4)  # how a file fits an exercise, best first
-_Fitting = dict[tuple[int, int], list[Path]]  # by how they fit, and by depth
+MAX_FILES = 300  # files with other names that are examined
+MAX_BYTES = 64 * 1024 * 1024  # bytes of these files together
+EXACT, NEAR, DEFINED, BROKEN = range(4)  # the ways in which a file fits an exercise, best first
+_Fitting = dict[tuple[int, int], list[Path]]  # by the way in which they fit, and by depth
 
 
 def near_note(where: str, name: str) -> str:
@@ -43,7 +43,7 @@ def defined_note(where: str, names: Sequence[str]) -> str:
 class _Other:
     """A code file, how many folders it lies in, and the exercise whose own name it has.
 
-    What is hidden, or must not be opened, is not usable.
+    A file that is hidden, or must not be opened, is not usable.
     """
 
     path: Path
@@ -61,7 +61,7 @@ class OtherFiles:
     folders: Folders
     homes: Sequence[Path]
     files: Mapping[str, Path]
-    _clashing: set[Path] = field(default_factory=set)  # files of which none was chosen
+    _clashing: set[Path] = field(default_factory=set)  # rivals of which none was chosen
     _cut: str = ""  # why not all could be listed
 
     # --- which are used ---------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class OtherFiles:
             if other.is_usable:
                 for name, fit in self._fits(other, wanted):
                     fitting[name].setdefault((fit, other.depth), []).append(other.path)
-        for file in dict.fromkeys(self.files.values()):  # one exercise's own may hold several
+        for file in dict.fromkeys(self.files.values()):  # one file may hold several
             depth = len(file.relative_to(self.folders.own.within).parts) - 1
             for name, fit in self._held(file, wanted):
                 if self.files.get(name) != file:
@@ -114,14 +114,14 @@ class OtherFiles:
         return fitting
 
     def _held(self, file: Path, wanted: Sequence[str]) -> Iterator[tuple[str, int]]:
-        """Yield the wanted exercises of which a file defines something, and whether it parses."""
+        """Yield the wanted exercises for which a file defines something, and whether it parses."""
         if self.folders.code.may_define(file, wanted):
             for name, parses in self.folders.code.defined_in(file).items():
                 if name in wanted:
                     yield name, DEFINED if parses else BROKEN
 
     def _fits(self, other: _Other, wanted: Sequence[str]) -> Iterator[tuple[str, int]]:
-        """Yield the wanted exercises that a file may be meant for, and how it fits each."""
+        """Yield the wanted exercises for which a file may be meant, and how it fits each."""
         if name := other.exercise:
             best = self.folders.files_in(other.path.parent).get(name, other.path)
             yield from [(name, EXACT)] if name in wanted and best == other.path else []
@@ -137,7 +137,7 @@ class OtherFiles:
                 yield name, NEAR if name == similar else DEFINED if parses else BROKEN
 
     def _choice(self, name: str, fitting: _Fitting) -> tuple[Path | None, int]:
-        """Return the file to grade for an exercise instead of none or its own, and how it fits.
+        """Return the file to grade in place of a missing or own file, and how it fits.
 
         A file with work comes before one that cannot be read, which comes before a stub.
         """
@@ -154,7 +154,7 @@ class OtherFiles:
         return stubs[0] if own is None else None, EXACT
 
     def _distinct(self, candidates: Sequence[Path], name: str, state: int) -> list[Path]:
-        """Return the candidates in this state, and of those with the same code the first."""
+        """Return the candidates in this state; of those with the same code, the first."""
         code = self.folders.code
         usable = [file for file in candidates if code.state(file, name) == state]
         if len(usable) < 2:
@@ -169,7 +169,7 @@ class OtherFiles:
         self._clashing.update(usable)
 
     def _add_note_on(self, file: Path, name: str, fit: int) -> None:
-        """Add a note on a file that was chosen by its name, unless it is where it belongs."""
+        """Add a note on a file that was chosen by its name, unless it is in its proper place."""
         where = self.folders.where(file)
         if fit == NEAR:
             self._add_note(near_note(where, name))
@@ -186,7 +186,7 @@ class OtherFiles:
 
     @property
     def _is_lone(self) -> bool:
-        """Return whether there is one code file only on the first level with any."""
+        """Return whether the first level with code files has only one."""
         depths = [other.depth for other in self._others]
         return not self.files and depths.count(depths[0]) == 1
 
@@ -230,7 +230,7 @@ class OtherFiles:
     # --- which are not used -----------------------------------------------------------------------
 
     def add_notes_on_unused(self, used: Mapping[str, Path]) -> None:
-        """Add a flag on each file that may hold work and is not used, a note on others at home."""
+        """Add a flag on each unused file that may hold work, a note on others at home."""
         if not self._others:
             return
         files = {*used.values(), *self._clashing}
@@ -249,7 +249,7 @@ class OtherFiles:
         return self._left_out(other, "is not an exercise file") + did_you_mean(other.stem, free)
 
     def _why_flagged(self, other: _Other, used: Mapping[str, Path], free: Sequence[str]) -> str:
-        """Return a flag on a file that is not used; empty if no exercise can lack it."""
+        """Return a flag on an unused file; empty if no exercise can need it."""
         if not other.is_usable:
             return ""
         no_exercise = self._left_out(other, "is not an exercise file")
@@ -269,7 +269,7 @@ class OtherFiles:
         return ""
 
     def _is_rival(self, other: _Other, name: str, used: Mapping[str, Path]) -> bool:
-        """Return whether a file may have work for an exercise that the file used for it has not."""
+        """Return whether a file may have work for an exercise that the used file lacks."""
         code = self.folders.code
         if not name or code.state(other.path, name) == STUB:
             return False

@@ -1,4 +1,4 @@
-"""A submission: the text of its exercise files, and notes on what was left out."""
+"""A submission: the text of its exercise files, and notes on files left out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOO_LONG = f"the exercise files are together longer than {messages.MAX_TEXTS >> 
 class Submission:
     """The text of each exercise file, by exercise name.
 
-    `paths` holds where each file was found, `problems` why the file of an exercise cannot be used.
+    `paths` holds the place of each file, `problems` why an exercise's file cannot be used.
     `identity` is the hash if the files themselves, which may be notebooks, are not at hand.
     """
 
@@ -44,7 +44,7 @@ class Submission:
 
     @cached_property
     def hash(self) -> str:
-        """What this submission is known by: a hash over the name, kind and bytes of each file.
+        """The identity of this submission: a hash over the name, kind and bytes of each file.
 
         It is the `identity` if there is one. Else the texts count as the bytes of the files.
         """
@@ -64,7 +64,7 @@ def identity_of(digests: Mapping[str, str]) -> str:
 
 
 def discover(paths: Sequence[Path], course: Course) -> Submission:
-    """Have a reader read the submission in `paths`; see `read_submission`.
+    """Let a reader read the submission in `paths`; see `read_submission`.
 
     Raises `RequestError` if no exercise is found, or one of them twice, or nothing can be read.
     """
@@ -80,7 +80,7 @@ def discover(paths: Sequence[Path], course: Course) -> Submission:
 
 
 def accepted(read: messages.FilesRead, course: Course) -> Submission:
-    """Return what a reader has read as a submission; raise `ReadingFailed` if it is none."""
+    """Return a reader's answer as a submission; raise `ReadingFailed` if it is invalid."""
     names = set(course.names)
     known = read.digests, read.paths, read.problems
     total = sum(len(text.encode("utf-8", "replace")) for text in read.texts.values())
@@ -102,8 +102,8 @@ def read_submission(
 ) -> messages.FilesRead:
     """Read the submission in `paths`: exercise files, or folders or zips that hold them.
 
-    Only a reader calls this: it parses what a student has written. A single file with another name
-    is used for every exercise of which it defines something. The submission's `paths` start with
+    Only a reader calls this, because it parses a student's files. A single file with another name
+    is used for every exercise for which it defines something. The submission's `paths` start with
     the given path or, with `inside`, below it. Raises `RequestError` if no exercise is found, or
     one of them twice.
     """

@@ -1,4 +1,4 @@
-"""Reading tars that strangers made, compressed by gzip or not: what they hold, within limits."""
+"""Reads the content of strangers' tars, compressed by gzip or not, within limits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grader.packed import (
 )
 from grader.submissions.notes import printable_text
 
-GZIP = b"\x1f\x8b"  # how a file that is compressed by gzip begins
+GZIP = b"\x1f\x8b"  # the first bytes of a file compressed by gzip
 
 
 @contextlib.contextmanager
@@ -31,7 +31,7 @@ def tar_members(
 ) -> Iterator[list[PackedFile]]:
     """Yield the files in a tar. Raises `UnreadableArchive`, also in the block.
 
-    No more than `most_bytes` are decompressed, whatever the tar says of itself.
+    No more than `most_bytes` are decompressed, whatever size the tar claims.
     """
     try:
         packed = os.fstat(stream.fileno()).st_size
@@ -46,13 +46,13 @@ def tar_members(
             yield list(_members(opened, most_members))
     except (UnreadableArchive, OSError, MemoryError):
         raise
-    except Exception as error:  # `tarfile` raises errors of any kind for what it does not expect
+    except Exception as error:  # `tarfile` raises any error for unexpected data
         reason = printable_text(str(error)) or "it is damaged"
         raise UnreadableArchive(f"the archive cannot be read: {reason}") from None
 
 
 class _Limited:
-    """A stream of which nothing after its first `most` bytes is read."""
+    """A stream that ends after its first `most` bytes."""
 
     def __init__(self, stream: Any, most: int, says: str) -> None:
         self._stream, self._most, self._says = stream, most, says
@@ -62,12 +62,12 @@ class _Limited:
         return int(self._stream.tell())
 
     def seek(self, at: int) -> int:
-        """Go to a position; all before it has to be decompressed for that."""
+        """Go to a position, by decompressing everything before it."""
         self._require(at)
         return int(self._stream.seek(at))
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes; a size that a header claims allocates nothing."""
+        """Return the next bytes, without allocating the size that a header claims."""
         left = self._most - self.tell()
         data: bytes = self._stream.read(left + 1 if size < 0 else min(size, left + 1))
         self._require(self.tell())

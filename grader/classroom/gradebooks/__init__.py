@@ -1,7 +1,7 @@
 """Gradebooks downloaded from Canvas and Moodle, with columns of marks filled in.
 
-Every other byte of the file stays the same. This room turns bytes and marks into bytes; it knows
-neither the ledger nor files.
+Every other byte of the file stays the same. This package turns bytes and marks into bytes; it
+knows neither the ledger nor files.
 """
 
 from grader.classroom.gradebooks.canvas import fill_canvas

@@ -19,7 +19,7 @@ from grader.errors import RequestError
 from grader.submissions.notes import folded, shortened
 
 _TITLE_AND_NUMBER = re.compile(r"(.*?)\s*\(([0-9]+)\)", re.DOTALL)
-_NUMBER = re.compile(r"[0-9]{1,12}(?:[.,][0-9]{1,12})?")  # of more digits no points are
+_NUMBER = re.compile(r"[0-9]{1,12}(?:[.,][0-9]{1,12})?")  # digits of a number; no points have more
 SMALLEST = Decimal("0.01")
 
 
@@ -233,7 +233,7 @@ class _Filling:
 
 
 def exercises_of(marks: Iterable[StudentMark]) -> list[ExercisePoints]:
-    """Return an example of each exercise that the marks are made of, in order."""
+    """Return an example of each exercise in the marks, in order."""
     return list({each.name: each for mark in marks for each in mark.exercises}.values())
 
 

@@ -78,7 +78,7 @@ def keys(**texts: Sequence[str]) -> frozenset[Key]:
 
 @dataclass(frozen=True)
 class Matches:
-    """The mark of each row that has one, by the index of the row, and who has no row of their own.
+    """The mark of each row, by the index of the row, and the students without a row of their own.
 
     `without_row` says of each of these students which rows match, and `guessed` whose row was found
     by a number without the 0 at its start.

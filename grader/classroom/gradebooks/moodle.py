@@ -23,7 +23,7 @@ DOWNLOAD = "download it in Moodle: the assignment, Submissions, Download grading
 
 @dataclass(frozen=True)
 class CommentColumn:
-    """The request to fill in comments: the column's name, if it must be chosen, and what is ours.
+    """The choices for comments: the column's name, if necessary, and a test for our own comments.
 
     A comment that is not ours stays as it is.
     """
@@ -57,10 +57,10 @@ def fill_moodle(
     """Fill the marks into a downloaded grading worksheet.
 
     `column` names the column of grades if it cannot be recognised. `scale` converts the marks to
-    the worksheet's maximum grade. With `per_exercise`, the points of each exercise go into a column
-    of their own, after all others. `comments` has the marks' comments filled in too. Raises
-    `RequestError` and writes nothing unless every mark has a row of its own; `skip_unmatched`
-    leaves out those without.
+    the worksheet's maximum grade. With `per_exercise`, the points of each exercise go into a
+    column of their own, after all others. With `comments`, the marks' comments are filled in, too.
+    Raises `RequestError` and writes nothing unless every mark has a row of its own;
+    `skip_unmatched` leaves out those without.
     """
     table = read_table(data)
     records = [r for r in table.records if any(table.text(field).strip() for field in r)]
@@ -139,9 +139,9 @@ def participant_number(identifier: str) -> str:
 def find_columns(
     names: Sequence[str], rows: Sequence[Sequence[str]], wanted: str | None = None
 ) -> WorksheetColumns:
-    """Find the columns of a worksheet by its header and its rows, all of which are as long.
+    """Find the columns of a worksheet by its header and its rows, which have the same length.
 
-    `wanted` names the column of grades. Raises `RequestError` if this is no worksheet.
+    `wanted` names the column of grades. Raises `RequestError` if this is not a worksheet.
     """
     known = {name.casefold(): i for i, name in reversed(list(enumerate(names)))}
     values = [[row[index] for row in rows] for index in range(len(names))]
@@ -161,8 +161,8 @@ def find_columns(
 def _modified(names: Sequence[str], maximum: int) -> int | None:
     """Return the column of the time of submission.
 
-    Behind the maximum come two times, of the submission and then of the grade. In every language
-    their names differ only in the brackets, as in "Last modified (grade)".
+    After the maximum come two times, first of the submission and then of the grade. In every
+    language their names differ only in the brackets, as in "Last modified (grade)".
     """
     first: dict[str, int] = {}
     for index in range(maximum + 1, len(names)):

@@ -1,1 +1,1 @@
-"""What the ledger stores of a class, by noun; all of it rows with a checksum."""
+"""The stored data of a class, one noun a module, all of it in rows with a checksum."""

@@ -1,7 +1,7 @@
-"""The epochs of a class: what was collected before any feedback on it was published.
+"""The epochs of a class: submissions that were collected before any feedback on them.
 
-All submissions of an epoch get the same inputs. Nobody in it has seen any of them: what the first
-report shows is of use only to whoever hands in after it, which is in the next epoch.
+All submissions of an epoch get the same inputs. No student of the epoch has seen them: the first
+report could only help later submissions, which belong to the next epoch.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from grader.classroom.stored.settings import Settings
 
-PUBLISHED_EPOCH = "published_epoch"  # the setting with the last epoch of which a report was written
-UNKNOWN_EPOCH = 0  # of what an older ledger took in, whose inputs had a seed of their own
+PUBLISHED_EPOCH = "published_epoch"  # the setting with the last epoch that has a report
+UNKNOWN_EPOCH = 0  # the epoch of an older ledger's submissions, whose inputs had their own seed
 
 
 class Epochs(Settings):
@@ -19,9 +19,9 @@ class Epochs(Settings):
 
     @property
     def open_epoch(self) -> int:
-        """The epoch of what is taken in now."""
+        """The epoch of submissions that are taken in now."""
         published = self.get(PUBLISHED_EPOCH)
-        if published is None:  # nothing was published yet, or nobody knows any more
+        if published is None:  # nothing was published yet, or the setting is lost
             (last,) = self._db.execute("SELECT max(epoch) FROM submissions").fetchone()
             published = last if isinstance(last, int) else UNKNOWN_EPOCH
             self.put(PUBLISHED_EPOCH, published)
@@ -30,7 +30,7 @@ class Epochs(Settings):
     def epoch_of(self, digest: str) -> int:
         """Return the epoch of a stored submission.
 
-        One of an older ledger that is graded again belongs to the open epoch from then on.
+        If a submission of an older ledger is graded again, it joins the open epoch.
         """
         if (epoch := self._stored_epoch(digest)) != UNKNOWN_EPOCH:
             return epoch
@@ -41,9 +41,9 @@ class Epochs(Settings):
         return epoch
 
     def end_epochs_of(self, students: Iterable[str]) -> None:
-        """Record that feedback is published on what these students have handed in.
+        """Record that feedback on the submissions of these students is published.
 
-        What is new from now on belongs to a later epoch.
+        New submissions belong to a later epoch from now on.
         """
         hashes = "SELECT DISTINCT hash FROM attempts WHERE student = ? AND present AND graded"
         found = [

@@ -1,4 +1,4 @@
-"""Erasing a student: every row about one student goes, and so do its bytes on the disk."""
+"""Erases a student: deletes every row about the student, and its bytes on the disk."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from grader.classroom.stored.rows import Rows, decoded
 
-# The tables with rows about one student, and the column that says whose a row is.
+# The tables with rows about one student, and the column with the student.
 OWNED: Mapping[str, str] = {
     "attempts": "student",
     "origins": "student",
@@ -18,15 +18,15 @@ OWNED: Mapping[str, str] = {
     "history": "about",
     "damaged": "student",
 }
-SHARED = ("submissions", "results", "set_aside")  # whose rows name a submission, not a student
-SENTENCES = {"attempts": "notes", "remarks": "flags"}  # which may name other students
+SHARED = ("submissions", "results", "set_aside")  # their rows name a submission, not a student
+SENTENCES = {"attempts": "notes", "remarks": "flags"}  # columns that may name other students
 
 
 class Erasure(Rows):
-    """What a ledger knows of each student, and how it forgets one."""
+    """The data of a ledger about each student, and its removal."""
 
     def known(self) -> set[str]:
-        """Return every student about whom there is a row."""
+        """Return every student with a row."""
         queries = (f"SELECT {column} FROM {table}" for table, column in OWNED.items())
         found = {student for (student,) in self._db.execute(" UNION ".join(queries))}
         return found - {"", None}
@@ -34,11 +34,11 @@ class Erasure(Rows):
     def erase(self, student: str) -> dict[str, int]:
         """Delete all rows about a student; return how many by table.
 
-        Files and results go with them unless somebody else handed in the same. Files of attempts
-        that were replaced do not say any more whose they were: they go for everybody.
+        Files and results are deleted as well, unless somebody else handed in the same. Files of
+        replaced attempts no longer name their students, so they are deleted for everybody.
         """
         counts = {}
-        self._db.execute("PRAGMA secure_delete=ON")  # even if nothing is purged any more
+        self._db.execute("PRAGMA secure_delete=ON")  # even if the command ends before the purge
         with self.writing():
             self._forget_places(student)
             for table, column in OWNED.items():
@@ -54,13 +54,13 @@ class Erasure(Rows):
     def _forget_places(self, student: str) -> None:
         """Delete the places in the download that other students share with this one.
 
-        Such a place may be named after this student, who handed in for a group.
+        Such a place may be named after this student, if the student handed in for a group.
         """
         same = "(layout, names) IN (SELECT layout, names FROM origins WHERE student = ?)"
         self._deleted(f"origins WHERE student != ? AND {same}", student, student)
 
     def reword(self, reworded: Callable[[str, str], str]) -> list[str]:
-        """Reword what is noted about each student, given the student; return who was concerned."""
+        """Reword the notes on each student; return the students whose notes changed."""
         concerned = set()
         with self.writing():
             for table, column in SENTENCES.items():
@@ -83,7 +83,7 @@ class Erasure(Rows):
         self._rows(table, "WHERE rowid = ?", rowid)
 
     def purge(self) -> bool:
-        """Leave no byte of deleted rows on the disk; return False while somebody else reads.
+        """Leave no byte of deleted rows on the disk; return False while another process reads.
 
         SQLite only marks deleted rows as free, and the log beside the file has their pages, too.
         """

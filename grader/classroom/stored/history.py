@@ -1,4 +1,4 @@
-"""The history of a class: every change of what is published, with its reason."""
+"""The history of a class: every published change, with its reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ What = Literal["mark", "gone", "adjustment", "roster", "rules", "replaced"]
 
 @dataclass(frozen=True)
 class HistoryRow:
-    """One change: a student's mark, or something of the whole class if `student` is empty.
+    """One change: of a student's mark, or of the whole class if `student` is empty.
 
     `points` of `max_points` is the mark from then on; `hash` is of the submission that counts.
     """
@@ -29,14 +29,14 @@ class HistoryRow:
 
 
 class History(Rows):
-    """The history of a class, of which nothing is ever taken back."""
+    """The history of a class, in which no entry is ever changed."""
 
     CHECKS: ClassVar[Mapping[str, Check]] = {
         "history": lambda row: row[0] in get_args(What) and all(map(math.isfinite, row[4:6])),
     }
 
     def remember(self, *rows: HistoryRow) -> None:
-        """Add changes to the history, as of now."""
+        """Add changes to the history, with the current time."""
         self._put("history", *([*astuple(row)[:-1], now()] for row in rows))
 
     def history(self, student: str = "") -> list[HistoryRow]:
@@ -46,7 +46,7 @@ class History(Rows):
         return [HistoryRow(*row) for row in self._rows("history", condition, *values)]
 
     def last_mark(self, student: str) -> HistoryRow | None:
-        """Return the last change of a student's mark, if there was one since it is recorded."""
+        """Return the last recorded change of a student's mark, if there is one."""
         condition = "WHERE about = ? AND what = 'mark' ORDER BY id DESC LIMIT 1"
         rows = self._rows("history", condition, student)
         return HistoryRow(*rows[0]) if rows else None

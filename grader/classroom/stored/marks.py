@@ -1,4 +1,4 @@
-"""The marks of a class: adjustments, and what was published."""
+"""The marks of a class: adjustments and published marks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 from grader.classroom.stored.rows import PRESENT, Check, Rows, decoded, now
 from grader.report import Adjustment
 
-FINAL = "(final)"  # in place of an exercise: the mark itself; no exercise can be called so
-MAX_ADJUSTMENT = 1e6  # points: sums of them are far from infinity
+FINAL = "(final)"  # in place of an exercise: the mark itself; no exercise can have this name
+MAX_ADJUSTMENT = 1e6  # points; so sums stay far from infinity
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class PublishedMark:
     pages: Mapping[str, list[int | str]] = field(default_factory=dict)
 
     def moved_from(self, before: PublishedMark | None) -> list[tuple[str, float]]:
-        """Return the exercises whose points are others than before, with the difference."""
+        """Return the exercises whose points have changed, with the difference."""
         was = before.exercises if before else {}
         moved = [(n, round(now - was.get(n, 0.0), 2)) for n, now in self.exercises.items()]
         return [(name, by) for name, by in moved if by]
@@ -63,7 +63,7 @@ class ClassMarks(Rows):
     def adjustments(self, student: str) -> dict[str, Adjustment]:
         """Return a student's adjustments that count, by exercise.
 
-        The last one made counts, whatever the clock said then.
+        The last one stored counts, whatever its time.
         """
         rows = self._rows("adjustments", "WHERE student = ? ORDER BY id", student)
         latest = {exercise: Adjustment(points, why) for _, exercise, points, why, _ in rows}
@@ -91,10 +91,10 @@ class ClassMarks(Rows):
         return PublishedMark(mark, rules, seed, points, max_points, counted, written)
 
     def published_at(self, student: str) -> datetime | None:
-        """Return when a student's mark was published last; None if that is not known."""
+        """Return when a student's mark was last published; None if unknown."""
         query = "SELECT at FROM published WHERE student = ?"
         for (at,) in self._db.execute(query, [student]):
-            with suppress(ValueError):  # no checksum covers it
+            with suppress(ValueError):  # the time, which no checksum covers
                 return datetime.fromisoformat(at).astimezone(UTC)
         return None
 
@@ -120,6 +120,6 @@ class ClassMarks(Rows):
         self._db.execute("DELETE FROM published WHERE student = ?", [student])
 
     def vanished(self) -> list[str]:
-        """Return the students who have a published mark, and no attempt is stored of them."""
+        """Return the students with a published mark but no stored attempt."""
         query = "SELECT student FROM published EXCEPT SELECT student FROM attempts"
         return [student for (student,) in self._db.execute(query)]

@@ -1,4 +1,4 @@
-"""The results of a class: what was graded in which run, and what is set aside on trial."""
+"""The results of a class: of each run, and those set aside during a trial."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COPIED = f"{COLUMNS['results']}, {_TIMES}, CAST(ifnull(run, 0) AS INTEGER), che
 
 @dataclass(frozen=True)
 class ResultKey:
-    """What a result depends on, beside the submission and the exercise's part of the course."""
+    """The conditions of a result, besides the submission and the exercise's part of the course."""
 
     versions: str
     seed: int
@@ -41,7 +41,7 @@ def _is_result(row: Sequence[Any]) -> bool:
 
 
 class Results(Rows):
-    """The results of a class. What is recorded belongs to the run that has begun."""
+    """The results of a class. Recorded results belong to the run that has begun."""
 
     CHECKS: ClassVar[Mapping[str, Check]] = {"results": _is_result, "set_aside": _is_result}
 
@@ -66,7 +66,7 @@ class Results(Rows):
     ) -> None:
         """Store the results of a submission's exercises; `courses` has the exercises' hashes.
 
-        A result that is stored already stays.
+        A result that is already stored stays.
         """
         shared = json.dumps(job.confinement), job.seconds / len(job.results), self._run, now()
         rows = [

@@ -1,4 +1,4 @@
-"""Rows with a checksum: one that is damaged counts as not there, and its student is named."""
+"""Rows with a checksum: a damaged row counts as missing, and its student is named."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _SAYINGS = {
 
 
 class Rows:
-    """The rows of a ledger; `CHECKS` says of each table whether a row of it can be decoded.
+    """The rows of a ledger; `CHECKS` has, for each table, a test whether a row can be decoded.
 
-    `review` names the students over whom something broke in this run.
+    `review` names the students who need review after this run.
     """
 
     CHECKS: ClassVar[Mapping[str, Check]] = {}
@@ -66,8 +66,9 @@ class Rows:
     def _rows(self, table: str, condition: str = "", *values: object) -> list[list[Any]]:
         """Return the sound rows of a table; take out the damaged ones and name their students.
 
-        A row of an older ledger, which had no checksums, gets one if it can be decoded. The largest
-        tables are decoded only for that: what has a checksum there was decoded when it was stored.
+        A row of an older ledger, which had no checksums, gets one if it can be decoded. The
+        largest tables are decoded only for that, because their rows with a checksum were decoded
+        when they were stored.
         """
         query = f"SELECT rowid, checksum, {COLUMNS[table]} FROM {table} {condition}"
         sound = []
@@ -88,13 +89,13 @@ class Rows:
         return sound
 
     def _take_out(self, table: str, rowid: int, row: Sequence[Any]) -> None:
-        """Delete a damaged row; remember whose it was, as far as it still says so."""
+        """Delete a damaged row; remember its student, if the row still names one."""
         named = dict(zip(COLUMNS[table].split(", "), row))
         exercise = named.get("exercise", named.get("key", ""))
         students = [named.get("student", named.get("about", ""))]
         if "hash" in named and "student" not in named:
             query = "SELECT DISTINCT student FROM attempts WHERE hash = ? AND present"
-            with suppress(sqlite3.Error, UnicodeError):  # the hash is what was damaged
+            with suppress(sqlite3.Error, UnicodeError):  # the damage is in the hash itself
                 students = [one for (one,) in self._db.execute(query, [named["hash"]])] or [""]
         for student in students:
             self._note_damage(table, _printable(student), _printable(exercise))
@@ -110,24 +111,24 @@ class Rows:
         self.review.add(student, says(table, exercise))
 
     def damage(self, student: str) -> tuple[str, ...]:
-        """Return a sentence for each damaged piece of the data that is stored about a student."""
+        """Return a sentence for each damaged piece of a student's stored data."""
         query = "SELECT found_in, exercise FROM damaged WHERE student = ? ORDER BY id"
         found = self._db.execute(query, [student]).fetchall()
         return tuple(says(table, exercise) for table, exercise in found)
 
     @property
     def has_damage(self) -> bool:
-        """Whether anything that was stored about this class is damaged."""
+        """Whether any stored data of this class is damaged."""
         return self._db.execute("SELECT 1 FROM damaged LIMIT 1").fetchone() is not None
 
     def damaged_students(self) -> list[str]:
-        """Return the students of whom something that decides the mark was damaged."""
+        """Return the students with damaged data that decides their mark."""
         decides = "found_in NOT IN ('settings', 'origins', 'published', 'history')"
         query = f"SELECT DISTINCT student FROM damaged WHERE {decides}"
         return sorted(_printable(student) for (student,) in self._db.execute(query) if student)
 
     def _repaired(self, *tables: str, student: str | None = None, exercise: str = "") -> None:
-        """Forget what was damaged: it is stored again."""
+        """Forget some damage, because the data is stored again."""
         self._db.execute(
             f"DELETE FROM damaged WHERE found_in IN ({', '.join('?' * len(tables))}) "
             "AND student = ifnull(?, student) AND ? IN ('', exercise)",
@@ -140,7 +141,7 @@ class Rows:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Store everything of the block, or nothing; a block within another is part of that."""
+        """Store everything in the block, or nothing; an inner block is part of the outer one."""
         if self._db.in_transaction:
             yield
             return
@@ -154,16 +155,16 @@ class Rows:
         self._db.execute("COMMIT")
 
     def _can_be_decoded(self, table: str, row: Sequence[Any]) -> bool:
-        """Return whether the values of a row are what they should be."""
+        """Return whether the values of a row have the right types and contents."""
         try:
             msgspec.convert(dict(zip(COLUMNS[table].split(", "), row)), _Values)
             return bool(self.CHECKS[table](row))
-        except Exception:  # whatever decoding says of damaged values
+        except Exception:  # damaged values may raise any error
             return False
 
 
 def says(table: str, exercise: str) -> str:
-    """Return what was damaged, in words."""
+    """Return a sentence on the damage."""
     return _SAYINGS.get(table, "something stored was damaged").format(exercise or "an exercise")
 
 

@@ -1,4 +1,4 @@
-"""What a class has handed in: the attempts of each student and the files of each submission."""
+"""The submissions of a class: the attempts of each student, and the files of each submission."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from grader.submissions.submission import Submission
 
 @dataclass(frozen=True)
 class AttemptRow:
-    """One attempt as the ledger stores it, without its files; `graded` means that it is graded."""
+    """One attempt as the ledger stores it, without its files; `graded` if it is to be graded."""
 
     student: str
     number: int
@@ -47,7 +47,7 @@ class AttemptRow:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where an attempt lay in the platform's download: its layout, and the names of its parts."""
+    """The place of an attempt in the platform's download: its layout and the names of its parts."""
 
     layout: str
     names: tuple[str, ...]
@@ -71,7 +71,7 @@ def _unpacked(packed: bytes) -> dict[str, str]:
 
 
 class HandedIn(Epochs):
-    """What a class has handed in, and who has handed in nothing."""
+    """The submissions of a class, and the students who have handed in nothing."""
 
     CHECKS: ClassVar[Mapping[str, Check]] = {
         "submissions": lambda row: _unpacked(row[1]) is not None,
@@ -96,7 +96,7 @@ class HandedIn(Epochs):
     def take(self, row: AttemptRow, files: Mapping[str, str], origin: Origin | None = None) -> None:
         """Store an attempt, its files and, if known, where it lay in the platform's download.
 
-        What is stored already stays in its epoch.
+        A submission that is already stored stays in its epoch.
         """
         packed = zlib.compress(json.dumps(files).encode("utf-8", "surrogatepass"))
         query = f"SELECT checksum, {COLUMNS['submissions']} FROM submissions WHERE hash = ?"
@@ -131,11 +131,11 @@ class HandedIn(Epochs):
         return [(student, decoded(person, Person)) for student, person in rows]
 
     def remark(self, student: str, team: str, flags: Sequence[str]) -> None:
-        """Record a student's group, and what was found to need review when they were read."""
+        """Record a student's group, and the reasons for review found when it was read."""
         self._put("remarks", [student, team, json.dumps(flags)])
 
     def flags(self, student: str) -> tuple[str, ...]:
-        """Return what was found to need review when a student's submission was read."""
+        """Return the reasons for review found when a student's submission was read."""
         rows = self._rows("remarks", "WHERE student = ?", student)
         return tuple(flag for *_, flags in rows for flag in decoded(flags, tuple[str, ...]))
 
@@ -145,7 +145,7 @@ class HandedIn(Epochs):
         return {student: team for student, team, _ in rows}
 
     def person(self, student: str) -> Person:
-        """Return what is known of a student; nothing if it is not stored or damaged."""
+        """Return the data about a student; nothing if it is missing or damaged."""
         query = "SELECT person FROM {} WHERE student = ? ORDER BY rowid DESC"
         for table in ("attempts", "missing"):
             for (person,) in self._db.execute(query.format(table), [student]):
@@ -186,7 +186,7 @@ class HandedIn(Epochs):
     def to_grade(self) -> Iterator[AttemptRow]:
         """Yield one attempt for each submission that is to be graded, in the order of students.
 
-        One epoch comes after the other, because all that one shares is worked out only once.
+        One epoch comes after the other, because data that an epoch shares is computed only once.
         """
         chosen = self._db.execute(
             "SELECT min(attempts.rowid) FROM attempts LEFT JOIN submissions USING (hash) "

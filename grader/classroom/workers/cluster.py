@@ -29,10 +29,10 @@ CLOSE_SECONDS = 10.0
 
 
 class Cluster:
-    """An engine on the workers of the scheduler at `address`; `tell` says what a user should know.
+    """An engine on the workers of the scheduler at `address`; `tell` gets messages for the user.
 
-    One thread of its own knows the state of all workers and tasks. Everything that happens is put
-    into the inbox of that thread.
+    A separate thread keeps the state of all workers and tasks. Every event is put into the inbox
+    of that thread.
     """
 
     def __init__(
@@ -60,21 +60,21 @@ class Cluster:
         self._workers = RemoteWorkers(
             self._scheduler, self._tasks, prepare, tell or _write_error, self._inbox.put
         )
-        self._error: GraderError | None = None  # that ended the run
+        self._error: GraderError | None = None  # the error that ended the run
 
     def start(self) -> None:
-        """Have every worker prepare, now or when it joins; return at once."""
+        """Make every worker prepare, now or when it joins; return at once."""
         if not self._thread.is_alive() and not self._closed.is_set():
             self._inbox.put(self._workers.check)
             self._thread.start()
 
     @property
     def width(self) -> int:
-        """The number of jobs that keep the present workers busy."""
+        """The number of jobs that keep the current workers busy."""
         return self._workers.width
 
     def submit(self, job: messages.Job) -> Future[messages.Answer]:
-        """Have a job graded by the next free worker."""
+        """Let the next free worker grade a job."""
         task = Task(job)
         self._inbox.put(partial(self._accept, task))
         self.start()
@@ -92,7 +92,7 @@ class Cluster:
             self._inbox.put(lambda: None)
             self._thread.join()
         addresses: list[str] = []
-        with contextlib.suppress(Exception):  # cancelling is a courtesy to a cluster that lives
+        with contextlib.suppress(Exception):  # cancelling matters only to a cluster that still runs
             addresses = self._workers.let_go()
         self._scheduler.close(addresses, cluster_worker.RELEASE, {"name": self._name})
 
@@ -148,7 +148,7 @@ def job_seconds(course: Course, job: messages.Job) -> float:
 
 def _write_error(text: str) -> None:
     """Write a line to the error stream, in place of a bar that a terminal shows there."""
-    with contextlib.suppress(OSError, ValueError):  # nobody reads it
+    with contextlib.suppress(OSError, ValueError):  # nobody reads the stream
         start = "\r\x1b[2K" if sys.stderr.isatty() else ""
         sys.stderr.write(f"{start}  {text}\n")
         sys.stderr.flush()

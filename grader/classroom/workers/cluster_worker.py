@@ -1,7 +1,7 @@
-"""What a Dask worker does for us: prepares to grade a course, grades, and lets go of it.
+"""Our code on a Dask worker: prepares to grade a course, grades, and releases it.
 
-Everything is asked for as the text of an expression. Dask can hand a text to any worker, also to
-one that lacks this package or has another version of it, and only its evaluation fails there.
+Every request is the text of an expression. Dask can send a text to any worker, even one without
+this package or with another version of it; then only the evaluation fails.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from grader.sandbox.confinement.limits import Isolation
 from grader.scratch import ScratchFolder
 from grader.submissions.submission import Submission
 
-# As `grader.grading.reporter.versions`, but it uses nothing of ours that a version may lack.
+# Like `grader.grading.reporter.versions`, but without our functions, which a version may lack.
 VERSIONS = """{
     'attention-grader': __import__('grader').__version__,
     'python': __import__('platform').python_version(),
@@ -39,7 +39,7 @@ class Unprepared(msgspec.Struct, frozen=True, tag="unprepared"):
 
 
 decode = msgspec.msgpack.Decoder(messages.Answer | messages.Failed | Unprepared).decode
-_workers: dict[str, list[Any]] = {}  # those in this process that prepared for a run, by its name
+_workers: dict[str, list[Any]] = {}  # the plugins of this process, by the name of their run
 _released: set[str] = set()  # names of runs that have ended
 
 
@@ -83,7 +83,7 @@ def prepare(name: str, course: bytes, chosen: str, course_hash: str, isolation: 
     try:
         _forget(name, worker)
         plugin = GraderPlugin(course, chosen, isolation, worker.state.nthreads)
-        worker.plugins[name] = plugin  # from now on it ends with the worker
+        worker.plugins[name] = plugin  # so that it ends with the worker from now on
         _workers.setdefault(name, []).append(worker)
         if name in _released:
             _forget(name, worker)
@@ -109,7 +109,7 @@ def grade(name: str, job: bytes) -> bytes:
 
 
 def release(name: str) -> None:
-    """Stop the grading processes of a run in this process, also those that are about to start."""
+    """Stop the grading processes of a run in this process, including those about to start."""
     _released.add(name)
     for worker in _workers.pop(name, ()):
         _forget(name, worker)

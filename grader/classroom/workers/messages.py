@@ -16,7 +16,7 @@ from grader.submissions.submission import Submission
 
 
 class Setup(msgspec.Struct, frozen=True):
-    """An order to warm up for a course, or a list of it, which must have this hash."""
+    """An order to warm up for a course, or a list of it, with this hash."""
 
     course: Path
     chosen: str
@@ -33,8 +33,8 @@ class ForkOrder(msgspec.Struct, frozen=True):
 class Job(msgspec.Struct, frozen=True):
     """An order to grade exercises of a submission; `tries` counts the processes lost over it.
 
-    `seed` is that of the submission's epoch, `naming_seed` that of the cases by which unnamed
-    mistakes of a class are compared.
+    `seed` is the seed of the submission's epoch, `naming_seed` that of the cases that compare
+    unnamed mistakes.
     """
 
     submission: Submission
@@ -45,7 +45,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class GradedJob(msgspec.Struct, frozen=True, tag="graded"):
-    """The results of a job's exercises as JSON, and how many seconds they took."""
+    """The results of a job's exercises as JSON, and the seconds that they took."""
 
     results: dict[str, bytes]
     confinement: tuple[str, ...]

@@ -29,19 +29,19 @@ from grader.sandbox.confinement.limits import Isolation
 from grader.sandbox.host.processor import used_by
 from grader.sandbox.host.source import cannot_confine
 
-SLACK = 120.0  # seconds that a job may take beyond the limits of its exercises: to name mistakes
-IDLE = 20.0  # times the seconds of a job, after which its process must hang
-BEAT = 1.0  # seconds between two looks at what a process has taken
+SLACK = 120.0  # seconds for naming mistakes, beyond the limits of a job's exercises
+IDLE = 20.0  # times the seconds of a job, after which its process counts as hanging
+BEAT = 1.0  # seconds between two checks of a process's time
 ENDED = "the process that graded it ended"
-PATIENCE = 3  # template processes that may end one after another before we give up
+PATIENCE = 3  # template processes that may end in a row before we give up
 
 
 class _Allowance:
-    """The time that a job may take: `seconds` in which its process computes.
+    """The time limit of a job: `seconds` of its process's computing.
 
-    The clock does not decide, because a process that waits for a core is not to blame. What student
-    code may take in workers, the process itself sees to. One that computes nothing any more is
-    given up after `IDLE` times as long.
+    The clock does not decide, because a process that waits for a core is not to blame. The process
+    itself limits student code in workers. A process that stops computing is given up after `IDLE`
+    times as long.
     """
 
     def __init__(self, pid: int, seconds: float) -> None:
@@ -49,9 +49,9 @@ class _Allowance:
         self._begun, self._used = time.monotonic(), used_by(pid)
 
     def exceeded(self) -> str:
-        """Return in words what the job has taken too much of; empty if nothing."""
+        """Return, in words, the limit that the job has exceeded; empty if none."""
         seconds, used = time.monotonic() - self._begun, used_by(self._pid)
-        if used is None or self._used is None:  # the clock is all there is
+        if used is None or self._used is None:  # only the clock is known
             is_late = seconds > self._seconds
         else:
             computed = used[0] - self._used[0]
@@ -70,7 +70,7 @@ class _GradingProcess:
     def grade(self, job: messages.Job, seconds: float) -> messages.Answer | messages.Failed | None:
         """Return the answer to a job; after `Lost` or None this process is gone.
 
-        With None the job is not to blame: the process had ended before, or its template ended.
+        After None, the job is not to blame: the process had ended before, or its template ended.
         """
         try:
             messages.send(self._connection, job)
@@ -199,7 +199,7 @@ class WorkerPool:
                 self._template = _TemplateProcess(self._course, self._isolation)
 
     def submit(self, job: messages.Job) -> Future[messages.Answer]:
-        """Have a job graded; the grader's own errors come out of the future."""
+        """Grade a job in the background; the future raises the grader's own errors."""
         return self._threads.submit(self.grade, job)
 
     def grade(self, job: messages.Job) -> messages.Answer:
@@ -214,7 +214,7 @@ class WorkerPool:
             finally:
                 with self._lock:
                     self._busy.discard(process)
-                    if not isinstance(answer, messages.GradedJob | messages.Failed):  # it is gone
+                    if not isinstance(answer, messages.GradedJob | messages.Failed):  # it has ended
                         process.kill()
                         if process.core is not None:
                             self._cores[process.core] -= 1

@@ -1,4 +1,4 @@
-"""The workers of a cluster: who is there, what each was asked, and which of them may get a job.
+"""The workers of a cluster: which ones exist, their open calls, and which may get a job.
 
 A worker may get jobs once it has the versions of this process and has graded a reference solution.
 The jobs of one that cannot grade, falls silent or ends go back into the queue.
@@ -23,24 +23,24 @@ from grader.classroom.workers.tasks import Task, TaskQueue
 from grader.errors import RequestError
 from grader.grading.reporter import versions
 
-CHECK_SECONDS = 2.0  # between two looks at the workers
-EMPTY_SECONDS = 60.0  # without a worker that can grade, before we say so
-REPEAT_SECONDS = 600.0  # before we say the same thing again
-SILENT_SECONDS = 60.0  # without a sign of life, before others get a worker's jobs
-UNABLE_SECONDS = 15.0  # for another worker to come when all that are there cannot grade
-VERSIONS_SECONDS = 60.0  # to say which versions it has
+CHECK_SECONDS = 2.0  # seconds between two checks of the workers
+EMPTY_SECONDS = 60.0  # seconds without a worker that can grade, before we say so
+REPEAT_SECONDS = 600.0  # seconds before we say the same thing again
+SILENT_SECONDS = 60.0  # seconds without a sign of life, before others get a worker's jobs
+UNABLE_SECONDS = 15.0  # seconds for another worker to come if no present one can grade
+VERSIONS_SECONDS = 60.0  # seconds for a worker to name its versions
 PREPARE_SECONDS = 600.0  # to warm up
 AHEAD = 2  # jobs for each thread: one is graded, one waits beside it
 INSTALL = (
     f"pip install 'attention-grader[cluster]=={__version__}'   in its environment, "
     "and start it again"
 )
-_ENDED = KilledWorker, CancelledError, OSError  # what Dask says of a call whose worker has ended
+_ENDED = KilledWorker, CancelledError, OSError  # Dask's messages on a call whose worker has ended
 
 
 @dataclass
 class PendingCall:
-    """What a worker was asked, by when it should answer, and what is done with the answer."""
+    """A call to a worker: its deadline, and the function for the answer."""
 
     due: float
     receive: Callable[[Any], None]
@@ -49,16 +49,16 @@ class PendingCall:
 
 @dataclass(eq=False)
 class RemoteWorker:
-    """What is known of one worker; its calls are in the order in which they were made."""
+    """The state of one worker; its calls are in the order in which they were made."""
 
     address: str
     threads: int
-    seen: float  # when it last gave a sign of life, by our clock
+    seen: float  # the time of its last sign of life, by our clock
     state: Literal["new", "ready", "unable"] = "new"
     has_course: bool = False
     is_silent: bool = False
-    is_running: bool = True  # for Dask: neither paused nor about to end
-    heartbeat: float = 0.0  # its last one, by the clock of the scheduler
+    is_running: bool = True  # whether Dask says that it is neither paused nor about to end
+    heartbeat: float = 0.0  # its last sign of life, by the scheduler's clock
     calls: dict[Future[Any], PendingCall] = field(default_factory=dict)
 
     @property
@@ -69,12 +69,12 @@ class RemoteWorker:
 
     @property
     def is_hopeful(self) -> bool:
-        """Whether it grades, or may yet do so."""
+        """Whether it grades, or may still do so."""
         return self.state != "unable" and not self.is_silent
 
     @property
     def jobs(self) -> dict[Future[Any], Task]:
-        """The tasks that it has, by the calls that gave it them."""
+        """Its tasks, by the calls that gave them."""
         return {done: call.task for done, call in self.calls.items() if call.task is not None}
 
     def cancel(self) -> None:
@@ -84,7 +84,7 @@ class RemoteWorker:
 
 
 class RemoteWorkers:
-    """The workers that a scheduler has; `prepare` is what each must know before it grades.
+    """The workers of a scheduler; `prepare` is the data that each needs before it grades.
 
     It belongs to one thread, whose inbox `post` fills: Dask calls back in the thread of its event
     loop, where nothing may wait.
@@ -100,9 +100,9 @@ class RemoteWorkers:
     ) -> None:
         self._scheduler, self._tasks, self._prepare = scheduler, tasks, prepare
         self._tell, self._post = tell, post
-        self.width = 1  # jobs that keep the present workers busy
+        self.width = 1  # jobs that keep the current workers busy
         self._workers: dict[str, RemoteWorker] = {}
-        self._problem = RequestError("")  # of the last worker that cannot grade
+        self._problem = RequestError("")  # the error of the last worker that cannot grade
         self._said: dict[str, float] = {}
         self._checked = time.monotonic()
         self._clock = self._hopeful = 0.0
@@ -120,7 +120,7 @@ class RemoteWorkers:
         return [each.address for each in workers if each.has_course and not each.is_silent]
 
     def _say(self, text: str, topic: str = "") -> None:
-        """Tell the user, but of the same topic only now and then."""
+        """Tell the user, but about the same topic only now and then."""
         last = self._said.get(topic or text)
         if last is None or self._clock - last >= REPEAT_SECONDS:
             self._said[topic or text] = self._clock
@@ -141,13 +141,13 @@ class RemoteWorkers:
         receive: Callable[[Any], None],
         task: Task | None = None,
     ) -> None:
-        """Have a worker evaluate a text within so many seconds, and receive what it gives."""
+        """Let a worker evaluate a text within some seconds, and call `receive` with the result."""
         done = self._scheduler.evaluate(worker.address, text, names)
         worker.calls[done] = PendingCall(self._clock + seconds, receive, task)
         done.add_done_callback(lambda done: self._post(partial(self._answered, worker, done)))
 
     def _answered(self, worker: RemoteWorker, done: Future[Any]) -> None:
-        """Receive an answer, unless the worker was asked in vain and others have its jobs."""
+        """Receive an answer, unless it came too late and others have the worker's jobs."""
         error = CancelledError() if done.cancelled() else done.exception()
         if isinstance(error, _ENDED) and done in worker.calls:
             self._look()  # the worker may be gone, and its calls with it
@@ -173,7 +173,7 @@ class RemoteWorkers:
         self.give_up(worker, why, INSTALL)
 
     def _take_back(self, worker: RemoteWorker, *, has_ended: bool = False) -> None:
-        """Give a worker's jobs to others; if it has ended, any of them may be why."""
+        """Give a worker's jobs to others; if it has ended, any of the jobs may be the reason."""
         jobs = worker.jobs
         for done in jobs:
             del worker.calls[done]
@@ -191,12 +191,12 @@ class RemoteWorkers:
         self.call(worker, cluster_worker.VERSIONS, {}, VERSIONS_SECONDS, received)
 
     def meet_again(self, worker: RemoteWorker) -> None:
-        """Have another process prepare that now has the address of a worker."""
+        """Make another process prepare that has taken over a worker's address."""
         self._take_back(worker, has_ended=True)
         self._meet(worker)
 
     def _compare(self, worker: RemoteWorker, theirs: Mapping[str, str]) -> None:
-        """Have a worker prepare that has our versions."""
+        """Make a worker with our versions prepare."""
         ours = versions()
         if theirs != ours:
             other = [name for name in ours if theirs.get(name) != ours[name]]
@@ -227,7 +227,7 @@ class RemoteWorkers:
         self.give_up(worker, why, remedy)
 
     def give_up(self, worker: RemoteWorker, why: str, remedy: str) -> None:
-        """Give a worker no more jobs, and those that it has to others; say why."""
+        """Give a worker no more jobs, pass its jobs on to others, and say why."""
         worker.state = "unable"
         says = f"worker {worker.address}: {why}"
         self._problem = RequestError(says, remedy)
@@ -243,9 +243,9 @@ class RemoteWorkers:
             self.check()
 
     def check(self) -> None:
-        """Look at the workers, and do what is due."""
+        """Check the workers, and act on what has changed."""
         now = time.monotonic()
-        # Time in which this process was stopped itself is not the fault of any worker.
+        # No worker is to blame for time in which this process was stopped itself.
         self._clock += min(now - self._checked, 2 * CHECK_SECONDS)
         self._checked = now
         self._look()
@@ -259,7 +259,7 @@ class RemoteWorkers:
             self._check_hope()
 
     def _look(self) -> None:
-        """Take note of workers that have come, gone, or given a sign of life."""
+        """Take note of new workers, lost workers and signs of life."""
         present = self._scheduler.workers()
         for address in self._workers.keys() - present.keys():
             self._mourn(self._workers.pop(address))
@@ -275,7 +275,7 @@ class RemoteWorkers:
         self._count()
 
     def _mourn(self, worker: RemoteWorker) -> None:
-        """Have others do the jobs of a worker that has ended."""
+        """Give the jobs of a worker that has ended to others."""
         if worker.jobs:
             self._say(f"worker {worker.address}: has ended; others get its jobs")
         elif worker.state == "new" and not worker.is_silent:
@@ -300,7 +300,7 @@ class RemoteWorkers:
             self.give_up(worker, f"does not answer {what}", "its log may say why")
 
     def _check_hope(self) -> None:
-        """Say that nobody grades; end the run if the only workers there are cannot."""
+        """Say that no worker grades; end the run if none of the present ones can."""
         workers = self._workers.values()
         if any(each.is_hopeful for each in workers):
             self._hopeful = self._clock

@@ -1,6 +1,6 @@
-"""The connection to a Dask scheduler: which workers it has, and having one evaluate a text.
+"""The connection to a Dask scheduler: lists its workers, and lets one evaluate a text.
 
-Dask can hand a text to any worker, also to one that lacks this package. Knows nothing of jobs.
+Dask can send a text to any worker, even one without this package. Knows nothing of jobs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from distributed import Client
 
 from grader.errors import RequestError
 
-SECONDS = 30  # to reach the scheduler, and for each of its answers
+SECONDS = 30  # seconds to reach the scheduler, and for each of its answers
 KEPT = "what was graded is kept"
 GO_ON = "once it runs, the same command goes on"
 
@@ -33,7 +33,7 @@ class SchedulerConnection:
         self._executor = self._client.get_executor(pure=False)
 
     def workers(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return what the scheduler knows of each worker, by its address."""
+        """Return the scheduler's data on each worker, by its address."""
         try:
             if self._client.status != "running":
                 raise OSError("the connection has ended")
@@ -44,12 +44,12 @@ class SchedulerConnection:
         return workers
 
     async def _identity(self) -> Any:
-        """Ask the scheduler itself; what the client knows of its workers may be old."""
+        """Ask the scheduler itself, because the client's data on workers may be old."""
         scheduler: Any = self._client.scheduler
         return await scheduler.identity(n_workers=-1)
 
     def evaluate(self, worker: str, text: str, names: Mapping[str, Any]) -> Future[Any]:
-        """Have the worker at an address evaluate a text in which these names are known."""
+        """Let the worker at an address evaluate a text with these names."""
         try:
             answer: Future[Any] = self._executor.submit(eval, text, dict(names), workers=[worker])
         except Exception as error:
@@ -57,8 +57,8 @@ class SchedulerConnection:
         return answer
 
     def close(self, workers: Iterable[str], text: str, names: Mapping[str, Any]) -> None:
-        """Have these workers evaluate a last text, and disconnect."""
-        with contextlib.suppress(Exception):  # a cluster that is gone has let go
+        """Let these workers evaluate a last text, and disconnect."""
+        with contextlib.suppress(Exception):  # a cluster that is gone needs no release
             if self._client.status == "running":
                 self._client.run(eval, text, dict(names), workers=list(workers), on_error="ignore")
         with contextlib.suppress(Exception):

@@ -23,7 +23,7 @@ class Task:
 
 
 class TaskQueue:
-    """The tasks without an answer; those that no worker has wait in a queue."""
+    """The tasks without an answer; tasks that no worker has wait in a queue."""
 
     def __init__(self) -> None:
         self._open: set[Task] = set()
@@ -62,7 +62,7 @@ class TaskQueue:
             self.put_back(task)
 
     def settle(self, task: Task, found: messages.Answer | GraderError) -> None:
-        """Give a task its answer, or the error that is raised in its place."""
+        """Give a task its answer, or an error in its place."""
         self._open.discard(task)
         with contextlib.suppress(InvalidStateError):  # it was cancelled, or is graded twice
             if isinstance(found, GraderError):
@@ -71,7 +71,7 @@ class TaskQueue:
                 task.answer.set_result(found)
 
     def settle_all(self, error: GraderError) -> None:
-        """Have every task raise an error."""
+        """Make every task raise an error."""
         self._waiting.clear()
         for task in list(self._open):
             self.settle(task, error)

@@ -71,12 +71,12 @@ def _refuse_other_points(grader: Grader) -> None:
 
 
 def _warm_up(grader: Grader, course: Course) -> None:
-    """Grade stubs and solutions here, so that no grading process loads modules for it.
+    """Grade stubs and solutions here, so that the grading processes share the loaded modules.
 
-    A test that a solution fails is broken, and is nobody's mistake.
+    A test that a solution fails is broken, and no student's mistake.
 
-    What the known mistakes answer to the cases takes much longer. So grading processes work that
-    out, and only for the exercises in which they meet a mistake.
+    The known mistakes' answers to the cases would take much longer. So grading processes compute
+    them, and only for exercises in which they find a mistake.
     """
     quick = [each.name for each in course.exercises if each.training is None]
     stubs = {each.name: untouched_text(each) for each in course.exercises}
@@ -117,12 +117,12 @@ def _grade_jobs(connection: socket.socket, grader: Grader, zygote: Zygote) -> No
             answer: messages.Answer | messages.Failed
             try:
                 answer = _graded(grader, job)
-            except WorkerLost as error:  # the run has it tried again
+            except WorkerLost as error:  # the run tries the job again
                 answer = messages.Lost(error.message)
             except GraderError as error:
                 answer = messages.Failed.of(error)
             if zygote.has_died:
-                return  # it took the worker with it, which is not the student's fault
+                return  # that ended the worker as well, which is not the student's fault
             messages.send(connection, answer)
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
-WIDTH = 99  # of a line
-MAX_SHOWN = 76  # characters of a check that a message quotes
+WIDTH = 99  # characters of a line
+MAX_SHOWN = 76  # characters quoted of a check
 NOSE = {"assert_equal": "{} == {}", "assert_true": "{}", "assert_false": "not ({})"}
 RAISES = ("pytest.raises", "assert_raises")
 TRANSLATED = {*NOSE, "assert_raises"}  # names that need no definition
@@ -31,7 +31,7 @@ NUMPY_IS_FINE = {"allclose", "isclose", "pi", "inf", "nan", "e"}
 
 
 class Untranslatable(Exception):
-    """A test cannot be turned into one of a suite faithfully; the message says why."""
+    """A test cannot be converted faithfully; the message says why."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What code defines and what it needs, found without running it."""
+"""The definitions and needs of code, found without running it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def lines_of(node: ast.stmt) -> range:
 
 
 def names_in(code: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names that code binds at its top level, and those that it refers to."""
+    """Return the names that code binds at its top level, and the names that it uses."""
     top = symtable.symtable(code, "<cell>", "exec")
     bound = {
         symbol.get_name()
@@ -173,7 +173,7 @@ def _is_pythons(module: str) -> bool:
 def _is_installed(module: str) -> bool:
     """Return whether a module of Python or of a package is there; nothing is imported.
 
-    What lies in the current folder does not count: no exercise finds it later.
+    Modules in the current folder do not count, because no exercise finds them later.
     """
     top, here = module.partition(".")[0], Path.cwd()
     folders = [folder for folder in sys.path if folder and Path(folder).absolute() != here]

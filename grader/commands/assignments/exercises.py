@@ -20,7 +20,7 @@ from grader.commands.assignments.solutions import prepare, solution_of
 from grader.commands.assignments.suites import suite_of
 from grader.errors import RequestError, did_you_mean
 
-FINEST_SCALE = 120  # points are multiplied by no more than that to become whole
+FINEST_SCALE = 120  # the largest factor that makes points whole
 ROUNDED_SCALE = 100
 UNTOLD = re.compile(r"^\s*(?:import |from |#|get_ipython\(\)).*$", re.MULTILINE)
 
@@ -43,7 +43,7 @@ class NewExercise:
 
 @dataclass(frozen=True)
 class Imported:
-    """The exercises of a notebook, what is left out, and what points were multiplied by."""
+    """The exercises of a notebook, the parts left out, and the factor of the points."""
 
     exercises: Sequence[NewExercise]
     left: Sequence[str]

@@ -1,4 +1,4 @@
-"""Markdown of a notebook → the plain text of `statement.md`; formulas stay as they stand."""
+"""Markdown of a notebook → the plain text of `statement.md`; formulas stay unchanged."""
 
 from __future__ import annotations
 

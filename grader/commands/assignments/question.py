@@ -1,4 +1,4 @@
-"""What a marked notebook holds, whatever it was marked with: questions, each with its tests."""
+"""The content of a marked notebook of any format: questions, each with its tests."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Question:
     prose: list[str] = field(default_factory=list)
     answers: list[CodeCell] = field(default_factory=list)
     cases: list[MarkedTest] = field(default_factory=list)
-    points: Fraction | None = None  # of all cases together; None: their sum
+    points: Fraction | None = None  # points of all cases together; None: their sum
 
     def share_points(self) -> list[Fraction]:
         """Give cases without points what is left for them; return the points of all."""
@@ -68,7 +68,7 @@ class Assignment:
 
 
 def points_in(value: object, cell: int) -> Fraction | None:
-    """Return points as an exact number; None for none. Raises `RequestError`."""
+    """Return points as an exact number; None if there are none. Raises `RequestError`."""
     if value is None or value == "":
         return None
     try:
@@ -81,7 +81,7 @@ def points_in(value: object, cell: int) -> Fraction | None:
 
 
 def cleaned(text: str) -> str:
-    """Return a text without what no source file may hold, and with plain ends of lines."""
+    """Return a text with plain line endings, without characters that no source may hold."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return CONTROLS.sub("", text).encode("utf-8", "replace").decode()
 
@@ -92,6 +92,6 @@ def one_line(value: object) -> str:
 
 
 def first_line(code: str) -> str:
-    """Return the first line of a cell that says something, shortened."""
+    """Return the first non-empty line of a cell, shortened."""
     line = next((line.strip() for line in code.splitlines() if line.strip()), "")
     return line if len(line) <= 60 else f"{line[:59]}…"

@@ -1,8 +1,8 @@
 """The test cells of a question → `test_public.py` and `test_hidden.py`.
 
-One cell becomes one test, because a cell is what the other graders give points for. The hidden
-suite runs all of a cell, and the public one the part that students see. What cannot be turned into
-a test faithfully stands in the suite as a comment, to do.
+One cell becomes one test, because the other graders give points for cells. The hidden suite runs
+all of a cell, the public one only the part that students see. A cell that cannot be converted
+faithfully becomes a comment with a TODO.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one program answers to one case, in a form in which two answers can be compared.
+"""The answer of one program to one case, in a form that can be compared with another answer.
 
 An answer is values, or the kind and the subject of an error. The wording of an error, the names of
 types and the graph behind a tensor do not count.
@@ -24,13 +24,13 @@ from grader.sandbox.host.proxies import Remote
 TOLERANCE = {  # dtype: (relative, absolute)
     **compare.TOLERANCE,
     torch.float64: (1e-6, 1e-8),
-    # Twice as much as in a check: a wrong answer may be computed in another order, too.
+    # Twice as much as in a check, because both wrong answers may be computed in another order.
     torch.float16: (2e-2, 2e-3),
     torch.bfloat16: (6e-2, 2e-2),
 }
-NEAR = 20.0  # times the tolerance, for a difference that may be absent with other inputs
-LEAST = 1e-7  # tolerance of a sum, whatever is summed
-MAX_NUMBERS = 20_000  # of one answer; those that are longer count as one and the same
+NEAR = 20.0  # times the tolerance: a smaller difference may be absent with other inputs
+LEAST = 1e-7  # the least tolerance of a sum
+MAX_NUMBERS = 20_000  # of one answer; all longer answers count as the same
 ROUNDING = {  # dtype: (relative, absolute), for operations in another order
     **TOLERANCE,
     torch.float64: (1e-11, 1e-14),
@@ -38,9 +38,9 @@ ROUNDING = {  # dtype: (relative, absolute), for operations in another order
 }
 Numbers = np.ndarray[tuple[int], np.dtype[np.float64]]
 Form = tuple[tuple[Any, ...], ...]  # (place, dtype, shape) of a tensor, else (place, text)
-NUMBERS = ("int", "float", "bool")  # types of Python whose values count as numbers
+NUMBERS = ("int", "float", "bool")  # Python types whose values count as numbers
 NON_FINITE = 3.7e3, 5.3e3, -7.1e3  # nan and both infinities in sketches, which are sums
-# What an error is about, by words in its message. The first that matches counts.
+# The subject of an error, by words in its message. The first match counts.
 SUBJECTS = (
     ("in-place", r"in-?place|leaf variable|view was created"),
     ("contiguous", r"contiguous|view size is not compatible"),
@@ -51,7 +51,7 @@ SUBJECTS = (
     ("shape", r"shape|size|dimension|broadcast|expand|mat1|batch1|subscript"),
 )
 REFUSALS = ("ValueError", "AssertionError", "RuntimeError", "IndexError")
-# Raised by hand, these say something else than that a call is refused.
+# If code raises one of these by hand, it does not refuse a call.
 NO_REFUSALS = ("KeyError", "NotImplementedError")
 
 
@@ -67,7 +67,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Raised:
-    """An error: of torch or Python with its subject, or one that the code raised by hand."""
+    """An error: raised by torch or Python, with its subject, or by the code itself."""
 
     kind: str
     subject: str
@@ -92,11 +92,11 @@ class Values:
 
     @functools.cached_property
     def sketch(self) -> tuple[float, float]:
-        """A weighted sum of the numbers, and how far that of the same numbers may lie from it."""
+        """A weighted sum of the numbers, and its tolerance for the same numbers."""
         return self.sketched(exact=False)
 
     def sketched(self, *, exact: bool) -> tuple[float, float]:
-        """Return the sketch; if `exact`, with no more tolerance than another order needs."""
+        """Return the sketch; if `exact`, with only the tolerance that another order needs."""
         relative, absolute = _tolerances(self.form, exact=exact)
         weights = _weights(len(self.numbers))
         nan, high, low = NON_FINITE
@@ -113,14 +113,14 @@ class Values:
         """
         if not isinstance(other, Values) or self.form != other.form:
             return False
-        if self._array.tobytes() == other._array.tobytes():  # as most are, and faster to see
+        if self._array.tobytes() == other._array.tobytes():  # mostly true, and fast
             return True
         if within:
             return not self._differing(other, within=within).any()
         return self._may_be(other) and not self._differing(other, exact=exact).any()
 
     def _may_be(self, other: Values, factor: float = 1.0) -> bool:
-        """Return False if sketches of one form differ: much faster than to compare all numbers."""
+        """Return False if the sketches differ, which is much faster than to compare all numbers."""
         (ours, slack), (theirs, _) = self.sketch, other.sketch
         return abs(ours - theirs) <= factor * slack or abs(ours) >= 1e9
 
@@ -176,7 +176,7 @@ class Values:
 
     @functools.cached_property
     def _array(self) -> Numbers:
-        """The numbers for NumPy, which compares few of them several times as fast as torch."""
+        """The numbers for NumPy, which compares a few numbers several times as fast as torch."""
         return self.numbers.numpy()
 
 
@@ -185,13 +185,13 @@ Answer = Values | Raised
 
 @dataclass(frozen=True)
 class Sketched:
-    """Values of which only the form and the weighted sum of the numbers are known."""
+    """Values known only by their form and the weighted sum of their numbers."""
 
     form: Form
     total: float
 
     def same(self, other: Answer, *, exact: bool = False) -> bool:
-        """Return whether an answer has this form and, but for rounding, this sum."""
+        """Return whether an answer has this form and, up to rounding, this sum."""
         if not isinstance(other, Values) or other.form != self.form:
             return False
         total, slack = other.sketched(exact=exact) if exact else other.sketch
@@ -222,7 +222,7 @@ def _weights(count: int) -> Numbers:
 
 
 def values_of(result: Any) -> Values:
-    """Return what a case returned as an answer."""
+    """Return the result of a case as an answer."""
     form: list[tuple[Any, ...]] = []
     numbers = [torch.empty(0, dtype=torch.float64)]
     for place, leaf in _leaves(result, ()):
@@ -240,7 +240,7 @@ def values_of(result: Any) -> Values:
 
 
 def _leaves(value: Any, place: tuple[object, ...]) -> Iterator[tuple[tuple[object, ...], Any]]:
-    """Yield what a nested value holds, each with its place."""
+    """Yield the parts of a nested value, each with its place."""
     if isinstance(value, dict):
         for key in sorted(value, key=str):
             yield from _leaves(value[key], (*place, str(key)))
@@ -253,7 +253,7 @@ def _leaves(value: Any, place: tuple[object, ...]) -> Iterator[tuple[tuple[objec
 
 
 def failure_of(kind: str, message: str, *, by_hand: bool) -> Raised:
-    """Return an error as an answer; `by_hand` says that the code itself raised or asserted it."""
+    """Return an error as an answer; `by_hand` if the code itself raised or asserted it."""
     if by_hand:
         return Raised(kind, "by hand")
     if kind == "Mismatch":

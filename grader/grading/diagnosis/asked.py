@@ -1,4 +1,4 @@
-"""The cases of an exercise, and asking a program all of them."""
+"""The cases of an exercise, and the answers of a program to all of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
 
-# After these the worker is gone or out of time, and cannot answer anything else.
+# After these failures the worker is gone or out of time, and cannot answer any more.
 FATAL = ("Timeout", "Crash")
 
 Answers = Mapping[str, Answer]  # by the name of the case
@@ -37,9 +37,9 @@ def load_cases(
 ) -> tuple[tuple[Case, ...], tuple[str, ...]]:
     """Return the cases of an exercise in the order of their aspects, and the names of the axes.
 
-    They are the cases of its suite that tell mistakes apart, or stand in a file of their own;
-    without either both are empty. Those that are `shipped` are in students' copies, too. The axes
-    are the last ones of the exercise's outputs.
+    The cases are those of its suite that tell mistakes apart, or those in a file of their own;
+    without either, both results are empty. With `shipped`, only the cases in students' copies. The
+    axes are the last ones of the exercise's outputs.
     """
     if not has_cases(exercise):
         return (), ()
@@ -62,16 +62,16 @@ def cases_in(source: Source) -> tuple[tuple[Case, ...], tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class Asked:
-    """The answer of some code to a case, and the error behind it, if it is one."""
+    """The answer of some code to a case, and the error behind it, if there is one."""
 
     answer: Answer
     error: Exception | None = None
 
 
 def answer_of(ask: Callable[[], Any], *, misuse: bool = False) -> Answer:
-    """Return the answer of `ask`: what it returns, or its error.
+    """Return the answer of `ask`: its result, or its error.
 
-    After a `misuse` any exception that refuses it is the same answer.
+    For a `misuse`, all exceptions that refuse it are the same answer.
     """
     return asked(ask, misuse=misuse).answer
 
@@ -90,14 +90,14 @@ def asked(ask: Callable[[], Any], *, misuse: bool = False) -> Asked:
         kind, message, line = type(failure).__name__, str(failure), _last_line(failure)
         error = failure
     by_hand = line.strip().startswith(("raise", "assert"))
-    if misuse:  # whether the code or Python raises one of REFUSALS says nothing
+    if misuse:  # it does not matter whether the code or Python raises one of REFUSALS
         refuses = kind in REFUSALS or (by_hand and kind not in NO_REFUSALS)
         return Asked(Raised("refused" if refuses else kind, ""), error)
     return Asked(failure_of(kind, message, by_hand=by_hand), error)
 
 
 def _last_line(error: Exception) -> str:
-    """Return the last line of a program's own files that an error came from, as a worker does."""
+    """Return the last line of a program's own files on the way to an error, as a worker does."""
     line = ""
     for frame, number in traceback.walk_tb(error.__traceback__):
         program = frame.f_globals.get("__loader__")
@@ -115,8 +115,8 @@ def ask_all(
 ) -> dict[str, Answer]:
     """Ask a student's code the cases; return its answers, up to one that ends the worker.
 
-    A case of code that is not written yet gets no answer. Those in `given` were asked before, as
-    cases of a check.
+    If its code is not written yet, a case gets no answer. The cases in `given` were asked before,
+    for checks.
     """
     answers: dict[str, Answer] = {}
     for case in cases:

@@ -1,7 +1,7 @@
-"""What a diagnosis needs to know of an exercise's mistakes, wherever it comes from.
+"""The knowledge that a diagnosis needs of an exercise's mistakes, from any source.
 
-The teaching team's copy works the answers out (`computed`), a students' copy has them from a
-recording (`recorded`).
+The teaching team's copy computes the answers (`computed`), a students' copy reads them from a
+record (`recorded`).
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from grader.grading.cases import Case
 from grader.grading.diagnosis.answers import Answer, nan_in
 from grader.report import WrongStep
 
-MIN_NUMBERS = 10  # finite numbers of one answer that differ: errors or nan alone name nothing
-MAX_LITERALS = 12  # numbers of a student's file that are tried where a mistake leaves one open
-MAX_TEXT = 200_000  # characters of the file that are searched for them
+MIN_NUMBERS = 10  # differing finite numbers of one answer: errors or nan alone name nothing
+MAX_LITERALS = 12  # numbers of a student's file that are tried if a mistake leaves a number open
+MAX_TEXT = 200_000  # characters of the file that are searched for numbers
 LITERAL = re.compile(r"(?<![\w.])(?:\d{1,18}\.\d{0,18}|\.\d{1,18}|\d{1,18})(?:[eE][+-]?\d{1,3})?")
 
 
 class Known(Protocol):
-    """What a known mistake answers to a case: values, an error, or a sketch of either."""
+    """The answer of a known mistake to a case: values, an error, or a sketch of values."""
 
     def same(self, other: Answer, *, exact: bool = False) -> bool:
         """Return whether an answer is the same."""
 
 
 class Reference(Protocol):
-    """The reference solution, as far as a diagnosis asks for it."""
+    """The reference solution, as far as a diagnosis needs it."""
 
     def answer(self, case: Case) -> Answer:
         """Return the answer to a case."""
@@ -42,15 +42,15 @@ class Reference(Protocol):
 
 
 class Candidate(ABC):
-    """One mistake, or two at once, and what a program with it answers."""
+    """One mistake, or two at once, and the answers of a program with it."""
 
     faults: tuple[Mistake, ...]
-    number: str  # that the program has where a mistake leaves one open
-    form: int  # its place among the forms of the mistake; of two mistakes, the sum of theirs
+    number: str  # the program's number, if the mistake leaves one open
+    form: int  # its place among the forms of the mistake; for two mistakes, the sum of their places
 
     @property
     def text(self) -> str:
-        """The program, or nothing where only its answers are known."""
+        """The program; empty if only its answers are known."""
         return ""
 
     @property
@@ -60,7 +60,7 @@ class Candidate(ABC):
 
     @property
     def pattern(self) -> int:
-        """Of the cases that are `recorded`, those to which it was wrong at the public seed."""
+        """Of the `recorded` cases, those with a wrong answer at the public seed."""
         return self.touched
 
     @property
@@ -78,7 +78,7 @@ class Candidate(ABC):
 
     @abstractmethod
     def first_wrong_step(self, case: Case) -> WrongStep | None:
-        """Return the first stage that differs from the reference's while a case is answered."""
+        """Return the first stage that differs from the reference's in a case."""
 
 
 C = TypeVar("C", bound=Candidate)
@@ -100,7 +100,7 @@ class Catalogue(ABC, Generic[C]):
 
     @property
     def recorded(self) -> int:
-        """The cases of which it is known without asking which mistakes are wrong there."""
+        """The cases for which a record says which mistakes answer them wrongly."""
         return self._every
 
     @abstractmethod
@@ -109,11 +109,11 @@ class Catalogue(ABC, Generic[C]):
 
     @abstractmethod
     def pair(self, first: C, second: C) -> C | None:
-        """Return the candidate with two mistakes; None if they cannot be in one program."""
+        """Return the candidate with two mistakes; None if one program cannot have both."""
 
     @abstractmethod
     def adds_to_halves(self, pair: C, first: C, second: C, bits: int) -> bool:
-        """Return whether, at some of the cases `bits`, a pair differs clearly from each half."""
+        """Return whether a pair differs clearly from each half, at some of the cases `bits`."""
 
     def is_right(self, answer: Answer, case: Case) -> bool:
         """Return whether an answer is the reference's."""
@@ -126,7 +126,7 @@ class Catalogue(ABC, Generic[C]):
     def wrong(self, answers: Mapping[str, Answer]) -> list[Case]:
         """Return the cases whose answers are not the reference's.
 
-        Those that just exceed the tolerance are left out if others are clearly wrong.
+        Cases that just exceed the tolerance are left out if others are clearly wrong.
         """
         return self.compared(answers)[1]
 
@@ -142,9 +142,9 @@ class Catalogue(ABC, Generic[C]):
         return [case for case in (*wrong, *missing) if case.decides]
 
     def with_nan(self, answers: Mapping[str, Answer], besides: Collection[str]) -> Case | None:
-        """Return the first wrong case, but for some, whose answer holds nan; None if none does.
+        """Return the first wrong case whose answer holds nan, except some; None if none does.
 
-        One whose output does comes before one where only a gradient does.
+        Nan in an output comes before nan in a gradient alone.
         """
         wrong = [case for case in self.wrong(answers) if case.name not in besides]
         for is_gradient in (False, True):
@@ -184,12 +184,12 @@ class Catalogue(ABC, Generic[C]):
         return tuple(dict.fromkeys(case.aspect for case in self.cases_in(bits)))
 
     def phrases(self, bits: int) -> list[str]:
-        """Return what is said of the aspects of a set of cases."""
+        """Return the words for the aspects of a set of cases."""
         return list(dict.fromkeys(case.about.says for case in self.cases_in(bits)))
 
     @functools.cached_property
     def principal(self) -> int:
-        """The cases that are about no edge."""
+        """The cases that are not about an edge."""
         return self.bits(case for case in self.cases if not case.about.is_edge)
 
     def of_aspects(self, aspects: Iterable[str]) -> int:
@@ -198,7 +198,7 @@ class Catalogue(ABC, Generic[C]):
         return self.bits(case for case in self.cases if case.aspect in chosen)
 
     def whole_aspects(self, bits: int) -> int:
-        """Return all cases of the aspects that a set of cases is about."""
+        """Return all cases of the aspects in a set of cases."""
         return self.of_aspects(self.aspects(bits))
 
 

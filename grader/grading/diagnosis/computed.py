@@ -1,6 +1,6 @@
-"""The known mistakes of one exercise as programs, and what each answers to the cases of one seed.
+"""The known mistakes of one exercise as programs, and their answers to the cases of one seed.
 
-Everything is worked out when it is first needed and kept for a whole class.
+Everything is computed when it is first needed, and kept for a whole class.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from grader.sandbox.syntax import Unsearchable
 from grader.sandbox.wire import Source
 
 UNWRITTEN_MEMORY = re.compile(r"\b(torch\.|new_)empty(_like)?\(")
-MASKED = -1e4  # and below: what masks a score may be any such number, or -inf
-MAX_CATALOGUES = 96  # that one process keeps
-MAX_PAIRS = 4_000  # of mistakes, whose programs a catalogue keeps
+MASKED = -1e4  # any number below may mask a score, as -inf does
+MAX_CATALOGUES = 96  # catalogues that one process keeps
+MAX_PAIRS = 4_000  # mistakes whose programs a catalogue keeps
 
 
 def recorded_patterns(
@@ -43,7 +43,7 @@ def recorded_patterns(
 ) -> dict[tuple[str, int, str], int] | None:
     """Return the patterns in the record of an exercise, by mistake, form and number.
 
-    None if there is no record, or one of other files: then the mistakes have to be asked.
+    None if there is no record, or one of other files; then the mistakes have to be run.
     """
     recorded = None
     with contextlib.suppress(CourseError):  # a damaged record, or one of another version
@@ -107,19 +107,19 @@ class FaultyProgram(Candidate):
 
     @property
     def pattern(self) -> int:
-        """Of the cases that are recorded, those to which it was wrong at the public seed."""
+        """Of the recorded cases, those with a wrong answer at the public seed."""
         found = self._catalogue.pattern_of(self)
         return self.touched if found is None else found
 
     def first_wrong_step(self, case: Case) -> WrongStep | None:
-        """Return the first stage that differs from the reference's while a case is answered."""
+        """Return the first stage that differs from the reference's in a case."""
         if case.name not in self._steps:
             self._steps[case.name] = self._catalogue.compare_stages(self.program, case)
         return self._steps[case.name]
 
 
 def catalogue_of(course: Course, exercise: Exercise, seed: int) -> ComputedCatalogue:
-    """Return the catalogue of an exercise, with what it has worked out in this process."""
+    """Return the catalogue of an exercise, with everything that it has computed in this process."""
     key = exercise.folder, course.hashes[exercise.name], seed
     if key not in _CATALOGUES:
         while len(_CATALOGUES) >= MAX_CATALOGUES:
@@ -148,8 +148,8 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
     def respondent(self, text: str, answers: dict[str, Answer] | None = None) -> Respondent:
         """Return a text of the exercise's solution as a program that answers the cases.
 
-        What a mistake leaves unwritten is 0 in it, as in most students' code: other memory would
-        answer otherwise each time. `answers` are those that it has given already, if others know.
+        Memory that a mistake leaves unwritten is 0, as in most students' code: otherwise the
+        answers would change from run to run. `answers` are those that are known already.
         """
         text = UNWRITTEN_MEMORY.sub(r"\1zeros\2(", text)
         answers = self._answers.setdefault(text, {}) if answers is None else answers
@@ -182,7 +182,7 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
             yield from self.with_number(number)
 
     def with_number(self, number: str) -> list[FaultyProgram]:
-        """Return the mistakes that leave a number open, with this one."""
+        """Return the mistakes that leave a number open, with this number."""
         if number not in self._with_number:
             faults = (fault for fault in self._faults if fault.number)
             self._with_number[number] = [c for f in faults for c in self._forms(f, number)]
@@ -197,7 +197,7 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
         try:
             text = fault.apply(self._solution)
             return bool(forbidden_calls(text, "", self.exercise.forbidden))
-        except Unsearchable:  # the same test reports a file that cannot be searched
+        except Unsearchable:  # the same test also reports a file that cannot be searched
             return True
 
     @functools.cached_property
@@ -233,7 +233,7 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
 
     @property
     def recorded(self) -> int:
-        """The cases of which it is known without asking which mistakes are wrong there."""
+        """The cases for which the record says which mistakes answer them wrongly."""
         return self._every if self._patterns is None else self._shipped
 
     @functools.cached_property
@@ -242,7 +242,7 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
 
     @functools.cached_property
     def _patterns(self) -> dict[tuple[str, int, str], int] | None:
-        """The cases to which each form of a mistake was wrong at the public seed, as bits."""
+        """The cases that each form of a mistake answered wrongly at the public seed, as bits."""
         if self._is_recorded_now:
             return None
         return recorded_patterns(self._course, self.exercise.name, self._bit)
@@ -266,7 +266,7 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
     def adds_to_halves(
         self, pair: FaultyProgram, first: FaultyProgram, second: FaultyProgram, bits: int
     ) -> bool:
-        """Return whether, at some of the cases `bits`, a pair differs clearly from each half."""
+        """Return whether a pair differs clearly from each half, at some of the cases `bits`."""
         return all(
             any(self.differ_clearly(pair, half, case) for case in self.cases_in(bits))
             for half in (first, second)
@@ -279,9 +279,9 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
         return finite_differences(one.answer(case), other.answer(case)) >= MIN_NUMBERS
 
     def can_name(self, fault: Mistake, form: Sequence[Edit]) -> bool:
-        """Return whether a form of a mistake shows in enough numbers: errors alone do not.
+        """Return whether a form of a mistake shows in enough numbers: errors alone are not enough.
 
-        Nor do numbers that hardly differ from the reference's.
+        Numbers that hardly differ from the reference's are not enough either.
         """
         same = (each for each in self.singles() if (each.faults, each.edits) == ((fault,), form))
         return any(
@@ -298,7 +298,7 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
 
 
 def _masked_alike(actual: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:
-    """Return two stages with -inf wherever one has it and the other a number that masks as well."""
+    """Return two stages with -inf in both wherever one has -inf and the other a masking number."""
     are_floats = actual.is_floating_point() and expected.is_floating_point()
     if actual.shape != expected.shape or not are_floats:
         return actual, expected

@@ -32,7 +32,7 @@ def plain_answer(answer: Answer) -> PlainAnswer:
 
 
 def rounded(numbers: Tensor, grid: int = GRID) -> Tensor:
-    """Return float64 numbers without the bits that no comparison sees, which do not compress."""
+    """Return float64 numbers without the bits that no comparison sees: those do not compress."""
     has_such_bits = numbers.abs() < 2**52 / grid
     return torch.where(has_such_bits, (numbers * grid).round() / grid, numbers)
 

@@ -1,7 +1,7 @@
-"""Facts about wrong answers, for when no known mistake gives them.
+"""Facts about wrong answers that no known mistake gives.
 
 Each fact is a small function over an answer and the expected one; it returns a sentence that was
-checked, or nothing. A sentence tells what comes out, never how the code must have been written.
+checked, or nothing. A sentence describes the answer, never the code behind it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from grader.grading.diagnosis.catalogue import AnyCatalogue
 
 MAX_FACTS = 2
-MAX_LISTED = 4  # places, calls or names that one sentence lists
-MAX_NAME = 40  # characters of a name of the student's
+MAX_LISTED = 4  # places, calls or names in one sentence
+MAX_NAME = 40  # characters of one of the student's names
 ERRORS = {  # by the subject of the error
     "by hand": "refuses this call, which is allowed",
     "in-place": "raises an error about an in-place operation",
@@ -40,9 +40,9 @@ ERRORS = {  # by the subject of the error
 }
 PLAIN, FORM, SHAPE, FIRST = range(
     4
-)  # ranks of what is said before all facts, and of the first fact
-NOTHING = 1e-9  # relative, for what is said to be zero
-CLOSE = 1e-6  # relative and absolute, for what is said to be equal
+)  # the rank of a sentence before all facts, and that of the first fact
+NOTHING = 1e-9  # relative, for values that count as zero
+CLOSE = 1e-6  # relative and absolute, for values that count as equal
 NARROW = (torch.bfloat16, torch.float16, torch.float32)  # the fewest digits first
 
 
@@ -58,7 +58,7 @@ class Compared:
 
     @functools.cached_property
     def wrong(self) -> Tensor:
-        """Where the two differ."""
+        """The places where the two differ."""
         return ~self.close(self.actual, self.expected)
 
     def close(self, actual: Tensor, expected: Tensor) -> Tensor:
@@ -81,7 +81,7 @@ class Said:
 
     says: str
     case: Case
-    is_all: bool = False  # whether it says why everything else is wrong, too
+    is_all: bool = False  # whether it explains everything else that is wrong
 
 
 def facts_of(catalogue: AnyCatalogue, wrong: Sequence[Case], answers: Answers) -> tuple[Said, ...]:
@@ -97,7 +97,7 @@ def facts_of(catalogue: AnyCatalogue, wrong: Sequence[Case], answers: Answers) -
 def _where_at_all(
     catalogue: AnyCatalogue, wrong: Sequence[Case], answers: Answers
 ) -> Iterator[Said]:
-    """Say what comes out wrong, if all else is right."""
+    """Say which cases are wrong, if all others are right."""
     known = [case for case in catalogue.cases if case.name in answers]
     aspects = tuple(dict.fromkeys(case.aspect for case in wrong))
     rest = [case for case in known if case.aspect not in aspects]
@@ -118,7 +118,7 @@ def _where_at_all(
 def _about_calls(
     catalogue: AnyCatalogue, wrong: Sequence[Case], answers: Answers
 ) -> Iterator[Said]:
-    """Say what the answers to single calls show, the most telling first."""
+    """Return the facts about answers to single calls, the most telling first."""
     ranked: dict[str, list[tuple[int, int, Case]]] = {}
     words = words_of(catalogue.exercise)
     for case in wrong:
@@ -143,7 +143,7 @@ def _phrase(case: Case) -> str:
 def _of_one(
     answer: Answer, expected: Answer, axes: tuple[str, ...], called: Callable[[str], str]
 ) -> Iterator[tuple[int, str]]:
-    """Yield what one answer shows, with the rank of the fact."""
+    """Yield the facts about one answer, each with its rank."""
     if isinstance(answer, Raised):
         if isinstance(expected, Values):
             yield AN_ERROR, f"your code {ERRORS.get(answer.subject, 'raises an error')}."
@@ -181,13 +181,13 @@ def _of_values(
             yield SHAPE, f"{what} has shape {shapes[0]}, not {shapes[1]}."
             return
         if got.value.isnan().all() and wanted.dtype == torch.bool:
-            continue  # nothing can be said of it; other calls tell of what is nan
+            continue  # no fact about this one; other calls show the nan
         if got.dtype != wanted.dtype:
             names = (str(each.dtype).removeprefix("torch.") for each in (got, wanted))
             yield SHAPE, "{} is {}, not {}.".format(what, *names)
             return
         named = axes[len(axes) - got.value.dim() :] if got.value.dim() <= len(axes) else ()
-        if wanted.dtype == torch.bool:  # yes or no: that the call came out wrong says it all
+        if wanted.dtype == torch.bool:  # for a yes or no, the wrong call says everything
             continue
         if what != OUTPUT:
             named = ()
@@ -215,12 +215,12 @@ def _renamed(ours: Mapping[str, Leaf], theirs: Mapping[str, Leaf]) -> str:
 
 
 def _quoted(name: str) -> str:
-    """Return a name of the student's on one line, cut, and without terminal controls."""
+    """Return a student's name for something, on one line, cut, and without terminal controls."""
     return " ".join(without_controls(name).split())[:MAX_NAME]
 
 
 def _without_same_ends(one: str, other: str) -> tuple[str, str]:
-    """Return two names without the parts at their ends that are the same, such as `.weight`."""
+    """Return two names without the part that both end in, such as `.weight`."""
     while one.rpartition(".")[2] == other.rpartition(".")[2]:
         one, other = one.rpartition(".")[0], other.rpartition(".")[0]
     return one, other
@@ -232,7 +232,7 @@ def _numbers_of(leaves: Mapping[str, Leaf], place: str) -> list[float]:
 
 
 def _form(what: str, got: Leaf, wanted: Leaf) -> str:
-    """Say how a value that is no tensor differs."""
+    """Say how a value that is not a tensor differs."""
     if got.value is not None:
         return f"{what} is not {wanted.text}."
     if got.text == wanted.text:
@@ -251,7 +251,7 @@ def nowhere_finite(c: Compared) -> str:
 
 
 def _not_finite(values: Tensor) -> str:
-    """Return what values are of which none is finite."""
+    """Return a word for values of which none is finite."""
     if values.isnan().all():
         return "nan"
     return "infinite" if values.isinf().all() else "nan or infinite"
@@ -285,7 +285,7 @@ def multiple(c: Compared) -> str:
         or not c.is_same(c.actual, c.expected * factor)
     ):
         return ""
-    is_near = abs(factor - 1) < 1e-3  # where fewer digits would say 1
+    is_near = abs(factor - 1) < 1e-3  # more digits, because fewer would say 1
     times = in_digits(factor, digits_apart([(factor, 1.0)])) if is_near else f"{factor:.4g}"
     return f"{c.what} is the expected one times {times}."
 
@@ -316,7 +316,7 @@ def reordered(c: Compared) -> str:
 
 
 def finite_elsewhere(c: Compared) -> str:
-    """Say that what is wrong is nan or infinite, and where."""
+    """Say that the wrong values are nan or infinite, and where they are."""
     wrong = c.actual[c.wrong]
     if wrong.isfinite().any():
         return ""
@@ -335,7 +335,7 @@ def few_digits(c: Compared) -> str:
 
 
 def _worst(c: Compared) -> tuple[float, float]:
-    """Return by how much a value differs at most, and the largest expected absolute value."""
+    """Return the largest difference, and the largest expected absolute value."""
     return float((c.actual - c.expected).abs().max()), float(c.expected.abs().max())
 
 
@@ -386,7 +386,7 @@ def rows_do_not_sum_to_one(c: Compared) -> str:
 
 
 def wrong_where_zero(c: Compared) -> str:
-    """Say that only entries are wrong which must be zero, or which must not be."""
+    """Say that only entries are wrong that must be zero, or only entries that must not be."""
     zero = c.expected == 0
     if not zero.any() or zero.all():
         return ""
@@ -424,7 +424,7 @@ def slightly(c: Compared) -> str:
 
 
 def first_difference(c: Compared) -> str:
-    """Say which numbers stand at the first place that is wrong."""
+    """Say which numbers are at the first wrong place."""
     at = c.wrong.nonzero()[0].tolist()
     pair = float(c.actual[tuple(at)]), float(c.expected[tuple(at)])
     got, wanted = (in_digits(number, digits_apart([pair])) for number in pair)
@@ -460,7 +460,7 @@ def _listed(numbers: Sequence[int]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-# The most telling first; the first that holds of a tensor is said.
+# The most telling first; the first that holds for a tensor is used.
 FACTS: tuple[Fact, ...] = (
     nowhere_finite,
     all_zero,
@@ -477,12 +477,12 @@ FACTS: tuple[Fact, ...] = (
     only_some,
     slightly,
 )
-# The ranks of what is said after all facts: an error, and a number where nothing else can be said.
+# The ranks after all facts: of an error, and of a number if nothing else can be said.
 AN_ERROR, LAST_RESORT = len(FACTS) + FIRST, len(FACTS) + FIRST + 1
 
 
 def most_telling(c: Compared) -> tuple[int, str]:
-    """Return the first fact that holds of a tensor with wrong values, and its rank."""
+    """Return the first fact that holds for a tensor with wrong values, and its rank."""
     for rank, fact in enumerate(FACTS, start=FIRST):
         if says := fact(c):
             return rank, says

@@ -1,8 +1,8 @@
-"""What a students' copy knows of the answers to the cases.
+"""The record: the data of a students' copy on the answers to the cases.
 
 A file holds, for one exercise, its cases and a record: the reference's answers in full, and the
-answers of known mistakes as sketches. What to say of a mistake is in a file beside it; neither a
-solution nor an edit that makes a mistake is anywhere. Imports no torch.
+answers of known mistakes as sketches. The texts about mistakes are in a file beside it; no file
+holds a solution, or an edit that makes a mistake. Imports no torch.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ FORMAT = 4
 CASES, ANSWERS = records.CASES, records.ANSWERS
 UNREADABLE = (*DAMAGED_ZIP, NotOpened, ValueError, RecursionError, msgspec.MsgspecError)
 ENGINE_FILE = "engine.txt"  # beside the records: a hash of the code that made them
-MAX_ENGINE = 1024  # bytes of it
+MAX_ENGINE = 1024  # bytes of that file
 SETTINGS = ("implements", "requires", "own_parts", "forbidden", "stages", "training")
 ROOM = Path(__file__).parent
-# What decides how programs answer, and how answers are recorded.
+# The code that decides how programs answer, and how answers are recorded.
 ENGINE = (
     *(ROOM / f"{name}.py" for name in ("recording", "computed", "respondent", "asked", "answers")),
     *(ROOM / f"{name}.py" for name in ("encoding", "repeat", "catalogue")),
@@ -48,7 +48,7 @@ ENGINE = (
         for name in ("errors", "authors", "testing", "attention_cases")
     ),
 )
-PROGRAMS = ("solution.py", "stand_in.py")  # of an exercise, and of those that it builds on
+PROGRAMS = ("solution.py", "stand_in.py")  # of an exercise, and of the exercises that it requires
 
 
 class PlainForm(Struct, frozen=True, array_like=True):
@@ -90,9 +90,9 @@ class MistakePair(Struct, frozen=True, array_like=True):
     """A program with two mistakes: their numbers in `singles`, and its answers where both count.
 
     An answer is the number of its form, or None if it is right. The sums are in the record's
-    `totals`, apart from the rest: hardly two are the same, and what is repeated is stored in less
-    without them. `beyond` are the cases at which the program differs clearly from each half, as
-    bits in hexadecimal digits: an exercise may have more than 64.
+    `totals`, apart from the rest: hardly two of them are equal, and without them the rest repeats
+    itself and compresses better. `beyond` are the cases at which the program differs clearly from
+    each half, as bits in hexadecimal digits, because an exercise may have more than 64 cases.
     """
 
     first: int
@@ -102,15 +102,15 @@ class MistakePair(Struct, frozen=True, array_like=True):
 
 
 class Record(Struct, frozen=True, array_like=True):
-    """What is known of the answers to an exercise's cases, which are numbered in their order."""
+    """The recorded answers to an exercise's cases, which are numbered in their order."""
 
     format: int
-    of: str  # a hash of what it was made from
+    of: str  # a hash of its sources
     seed: int
     forms: tuple[PlainForm, ...]
     reference: tuple[PlainAnswer, ...]
     repeats: dict[int, str]
-    mistakes: tuple[str, ...]  # their names
+    mistakes: tuple[str, ...]  # the names of the mistakes
     singles: tuple[SingleMistake, ...]
     pairs: tuple[MistakePair, ...]
     totals: tuple[float, ...]  # of the wrong answers of all pairs, in their order
@@ -124,7 +124,7 @@ def hash_of_engine() -> str:
 
 
 def hash_of_sources(course: Course, name: str) -> str:
-    """Return a hash of what the record of an exercise is made from: solution, cases and edits."""
+    """Return a hash of the sources of an exercise's record: solution, cases and edits."""
     exercise = course[name]
     edits = [(each.name, each.number, [*each.programs()]) for each in load_mistakes(exercise)]
     settings = [getattr(exercise, field) for field in SETTINGS]
@@ -143,7 +143,7 @@ class Recorded:
     record: Record
 
     def packed(self) -> bytes:
-        """Return the file of the record: the same bytes for the same record."""
+        """Return the bytes of the record's file, which are the same for the same record."""
         answers = msgspec.msgpack.encode(self.record)
         return zipped({CASES: self.cases.encode(), ANSWERS: answers}, level=9)
 
@@ -154,15 +154,16 @@ def path_of(course: Course, name: str) -> Path:
 
 
 def engine_file(course: Course) -> Path:
-    """Return the file that says which code made the records."""
+    """Return the file with the hash of the code that made the records."""
     return course.executed_folder / records.FOLDER / ENGINE_FILE
 
 
 def outdated_records(course: Course) -> list[str]:
-    """Return the exercises of `reference/` whose records are missing, or not those of its files.
+    """Return the exercises of `reference/` whose records are missing, or not made from its files.
 
-    A record has the cases of `reference/`, whatever else it says: it may be anybody's. If the code
-    that makes records is another, all are made anew; most come out as they were.
+    A current record must have the cases of `reference/`, whatever hash it holds, because anybody
+    may have written it. If the code that makes records has changed, all are made anew; most stay
+    the same.
     """
     names = [name for name in course.names if has_cases(course[name])]
     made_by, path = b"", engine_file(course)
@@ -189,7 +190,8 @@ def own_cases(course: Course, name: str) -> str | None:
 def load_record(course: Course, name: str) -> Recorded | None:
     """Return the record of an exercise; None if the course has none for it.
 
-    Where the course has a `reference/`, its cases alone are run, and a record of others is none.
+    If the course has a `reference/`, only its cases are run, so a record of other cases does not
+    count.
 
     Raises `CourseError` if the file is damaged, or of another version.
     """
@@ -211,9 +213,9 @@ def load_record(course: Course, name: str) -> Recorded | None:
 
 
 def load_sayings(course: Course, name: str) -> dict[str, records.Saying]:
-    """Return what is said of each known mistake of an exercise, by its name.
+    """Return the texts about each known mistake of an exercise, by its name.
 
-    A terminal obeys nothing of it. Raises `CourseError` if the file is missing or damaged.
+    The texts have no terminal controls. Raises `CourseError` if the file is missing or damaged.
     """
     path = course.executed_folder / records.sayings_of(name)
     try:

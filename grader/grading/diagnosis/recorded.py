@@ -23,9 +23,9 @@ from grader.sandbox.wire import Source
 
 @dataclass(frozen=True)
 class _Reference:
-    """The reference's answers, and its calls, as they were recorded."""
+    """The recorded answers and calls of the reference."""
 
-    answers: Mapping[str, Answer]  # by case
+    answers: Mapping[str, Answer]  # the answers by case
     repeats: Mapping[str, str]
 
     def answer(self, case: Case) -> Answer:
@@ -36,16 +36,16 @@ class _Reference:
 
 
 class _Unrecorded:
-    """What two mistakes at once answer where both are wrong: some other wrong answer."""
+    """The answer of two mistakes at once where both are wrong: an unknown wrong answer."""
 
     def same(self, other: Answer, *, exact: bool = False) -> bool:
-        """Return whether an answer may be this one: any may."""
+        """Return True: any answer may be this one."""
         return True
 
 
 @dataclass(frozen=True, eq=False)
 class RecordedMistakes(Candidate):
-    """One mistake, or two at once, by the recorded answers; whatever was not recorded is right."""
+    """One mistake, or two at once, by the recorded answers; all other answers are right."""
 
     faults: tuple[Mistake, ...]
     number: str
@@ -54,7 +54,7 @@ class RecordedMistakes(Candidate):
     answers: Mapping[str, Known]  # the wrong ones, by case
     steps: Mapping[str, WrongStep]
     _reference: _Reference
-    beyond: tuple[int, int] = (0, 0)  # where two mistakes differ clearly from each half
+    beyond: tuple[int, int] = (0, 0)  # the cases where two mistakes differ clearly from each half
 
     @property
     def touched(self) -> int:
@@ -75,7 +75,7 @@ class RecordedMistakes(Candidate):
         return self.answers.get(case.name) or self._reference.answer(case)
 
     def first_wrong_step(self, case: Case) -> WrongStep | None:
-        """Return the first stage that differs while a case is answered, if it was recorded."""
+        """Return the first stage that differs in a case, if it was recorded."""
         return self.steps.get(case.name)
 
 
@@ -166,9 +166,10 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
     def _earlier_steps(
         self, first: RecordedMistakes, second: RecordedMistakes
     ) -> dict[str, WrongStep]:
-        """Return the first wrong steps of two mistakes at once: those of the one that comes first.
+        """Return the first wrong steps of two mistakes at once: in each case, the earlier one.
 
-        Up to there the other changes nothing. Where both begin at one stage, neither is known.
+        Before that step, the other mistake changes nothing. If both begin at one stage, the values
+        of that stage are unknown.
         """
         order = self.exercise.stages.index
         steps = {}
@@ -183,7 +184,7 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
     def adds_to_halves(
         self, pair: RecordedMistakes, first: RecordedMistakes, second: RecordedMistakes, bits: int
     ) -> bool:
-        """Return whether, at some of the cases `bits`, a pair differs clearly from each half."""
+        """Return whether a pair differs clearly from each half, at some of the cases `bits`."""
         return all(bits & each for each in pair.beyond)
 
 

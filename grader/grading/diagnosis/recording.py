@@ -28,24 +28,24 @@ from grader.grading.diagnosis.record import (
 from grader.grading.seeds import PUBLIC_SEED
 from grader.report import WrongStep
 
-# What students write where a mistake leaves a number open: tolerances, rates, low scores.
+# Numbers that students write where a mistake leaves one open: tolerances, rates, low scores.
 NUMBERS = (
     *("0", "1e-12", "1e-10", "1e-9", "1e-8", "1e-7", "1e-6", "1e-5", "1e-4", "1e-3", "0.01"),
     *("0.05", "0.1", "0.2", "0.25", "0.3", "0.5", "0.75", "0.9", "1", "2", "5", "10", "20", "25"),
     *("50", "100", "1000", "1e4", "1e5", "1e6", "1e7", "1e8", "1e9", "1e10", "1e12", "1e15"),
     *("1e20", "1e30"),
 )
-DRAWN = "training"  # the aspect of cases that draw many times
-MAX_SHARED = 3  # cases that see both of two mistakes, at which their pair is recorded
+DRAWN = "training"  # the aspect of cases with many draws
+MAX_SHARED = 3  # cases at which a pair is recorded, of those that both mistakes change
 
 
 def record_exercise(course: Course, exercise: Exercise) -> Recorded:
     """Return the record of an exercise."""
     catalogue = ComputedCatalogue(course, exercise, PUBLIC_SEED, shipped=True)
-    torch.set_num_threads(1)  # small tensors, which only wait for each other on several
-    gc.freeze()  # the collector, and a move to another device, need not look at torch again
+    torch.set_num_threads(1)  # on small tensors, several would only wait for each other
+    gc.freeze()  # so garbage collection, and a move to another device, skip torch's objects
     try:
-        with warnings.catch_warnings(action="ignore"):  # torch warns about our faulty programs
+        with warnings.catch_warnings(action="ignore"):  # of torch, about our faulty programs
             record = _Recorder(catalogue, hash_of_sources(course, exercise.name)).record()
     finally:
         gc.unfreeze()
@@ -59,7 +59,7 @@ class _Recorder:
         self._catalogue, self._of = catalogue, of
         self._place = {case.name: place for place, case in enumerate(catalogue.cases)}
         self._forms: dict[PlainForm, int] = {}
-        self._totals: list[float] = []  # of the wrong answers of pairs
+        self._totals: list[float] = []  # sums of the wrong answers of pairs
         self._principal = catalogue.principal
 
     def record(self) -> Record:
@@ -69,7 +69,8 @@ class _Recorder:
         others = [c for number in NUMBERS for c in catalogue.with_number(number) if c.touched]
         singles = [self._single(each, faults.index(each.faults[0])) for each in (*usual, *others)]
         pairs: list[MistakePair] = []
-        # Where a model is trained, one program's answers take as long as those of a hundred others.
+        # If a model is trained, the answers of one program take as long as those of a hundred
+        # others.
         together = () if catalogue.exercise.training else _pairs(usual)
         for first, second in together:
             pairs += self._pair(first, second, (usual.index(first), usual.index(second)))
@@ -106,7 +107,7 @@ class _Recorder:
     def _pair(
         self, first: FaultyProgram, second: FaultyProgram, halves: tuple[int, int]
     ) -> Iterator[MistakePair]:
-        """Yield the pair of two mistakes, if they can be in one program and each shows in it."""
+        """Yield the pair of two mistakes, if one program can have both and each shows in it."""
         catalogue = self._catalogue
         pair = catalogue.pair(first, second)
         if pair is None:
@@ -124,7 +125,7 @@ class _Recorder:
     def _beyond(self, pair: FaultyProgram, half: FaultyProgram, other: FaultyProgram) -> int:
         """Return the cases at which a pair differs clearly from one half, as bits.
 
-        Where that half changes nothing, the pair answers as the other half does.
+        If that half changes nothing, the pair answers like the other half.
         """
         catalogue = self._catalogue
         shared = _shared(catalogue, half, other)
@@ -143,17 +144,17 @@ class _Recorder:
 def _shared(
     catalogue: ComputedCatalogue, first: FaultyProgram, second: FaultyProgram
 ) -> list[Case]:
-    """Return the first cases that see both of two mistakes; a few are enough to tell the pair.
+    """Return the first cases that both mistakes change; a few are enough to recognise the pair.
 
-    Not those that draw: they take ten times as long, and of two mistakes in what is drawn either
-    may hide the other.
+    Cases with draws are left out: they take ten times as long, and of two mistakes in draws,
+    either may hide the other.
     """
     found = catalogue.cases_in(first.touched & second.touched)
     return [case for case in found if case.aspect != DRAWN][:MAX_SHARED]
 
 
 def _pairs(candidates: Sequence[FaultyProgram]) -> Iterator[tuple[FaultyProgram, FaultyProgram]]:
-    """Yield the pairs of mistakes that some case sees both of, in their usual forms."""
+    """Yield the pairs of mistakes, in their usual forms, that change the same case."""
     forms = itertools.groupby(candidates, key=lambda each: each.faults[0])
     usual = [next(group) for _, group in forms]
     for first, second in itertools.combinations(usual, 2):

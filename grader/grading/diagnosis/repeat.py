@@ -14,13 +14,13 @@ from torch import Tensor, nn
 from grader.grading.direct import DirectCode
 from grader.sandbox.host.proxies import Student
 
-MAX_NUMBERS = 150  # of all tensors together, that are printed
+MAX_NUMBERS = 150  # numbers printed of all tensors together
 DIGITS = 4
-WIDTH = 76  # of a line of numbers
+WIDTH = 76  # characters of a line of numbers
 
 
 class TooLong(Exception):
-    """The calls of a case hold more numbers than are printed; the rest of it need not run."""
+    """The calls of a case hold too many numbers to print; the rest of it need not run."""
 
 
 class Recorder(DirectCode):
@@ -33,7 +33,7 @@ class Recorder(DirectCode):
         self._numbers = 0
 
     def function(self, name: str) -> Callable[..., Any]:
-        """Return the function or class `name`, which notes that it is called."""
+        """Return the function or class `name`, whose calls are noted."""
         original = super().function(name)
 
         @functools.wraps(original, updated=())
@@ -84,7 +84,7 @@ class Recorder(DirectCode):
                 entries = (f"{key!r}: {self._shown(each)}" for key, each in value.items())
                 return f"{{{', '.join(entries)}}}"
         if callable(value):
-            self._numbers += MAX_NUMBERS + 1  # no text says what it does
+            self._numbers += MAX_NUMBERS + 1  # an object that no text can describe
         return repr(value)
 
     def _shown_tensor(self, value: Tensor) -> str:

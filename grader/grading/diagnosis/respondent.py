@@ -1,4 +1,4 @@
-"""The reference with known mistakes in it, and what it answers to the cases.
+"""The reference with known mistakes in it, and its answers to the cases.
 
 Each program runs in this process; nothing of a student's runs here. Answers are kept: for one seed
 each program answers each case once, for a whole class.
@@ -26,7 +26,7 @@ from grader.grading.programs import program, solutions
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
 
-Stages = dict[tuple[str, str], Tensor]  # by the function and the name of the value
+Stages = dict[tuple[str, str], Tensor]  # stages by the function and the name of the value
 
 
 class Respondent:
@@ -43,7 +43,7 @@ class Respondent:
         files = solutions(course, exercise.name)
         _, self._sources = program(course, exercise, {**files, exercise.name: text})
         self._exercise, self._seed, self.text = exercise, seed, text
-        self._answers = answers  # by case, from earlier
+        self._answers = answers  # answers by case, from earlier
         self._repeats: dict[str, str] = {}  # by case
 
     @functools.cached_property
@@ -55,7 +55,7 @@ class Respondent:
         return self._sources[self._exercise.name].file
 
     def answer(self, case: Case) -> Answer:
-        """Return the answer to a case, from the first time on the same one."""
+        """Return the answer to a case, which is computed once."""
         if case.name not in self._answers:
             self._answers[case.name] = answer_of(lambda: self._ask(case), misuse=case.is_misuse)
         return self._answers[case.name]
@@ -82,17 +82,17 @@ class Respondent:
         return self._repeats[case.name]
 
     def stages(self, case: Case, names: Sequence[str]) -> Stages:
-        """Return the values of the stages `names`, by function, while a case is answered.
+        """Return the values of the stages `names` in a case, by function.
 
-        A stage is the final value of a local variable of this exercise's code, the output of a
-        layer of that name, or `output`, what the case returns.
+        A stage is the final value of a local variable in this exercise's code, the output of a
+        layer of that name, or `output`, the result of the case.
         """
         values: Stages = {}
 
         def ask() -> Any:
             with _collecting_stages(self._file, names, values):
                 result = self._ask(case)
-            # Whether something holds is no stage, though a case returns it.
+            # A truth value is not a stage, even if a case returns it.
             if OUTPUT in names and isinstance(result, Tensor) and result.dtype != torch.bool:
                 values["", OUTPUT] = result.detach()
             return result
@@ -102,16 +102,16 @@ class Respondent:
 
 
 class _CopyingCode(DirectCode):
-    """Code that gets copies of a case's tensors, as a student's does in its own process.
+    """Code that gets copies of a case's tensors, as student code does in its own process.
 
-    Otherwise a mistake that writes into its argument would answer a second call with the same
-    tensor differently here.
+    Otherwise a mistake that writes into its argument would here change the answer to a second call
+    with the same tensor.
     """
 
     _shares = False
 
     def function(self, name: str) -> Callable[..., Any]:
-        """Return the function or class `name`; what is called gets copies."""
+        """Return the function or class `name`, whose calls get copies."""
         original = super().function(name)
 
         @functools.wraps(original, updated=())
@@ -147,8 +147,9 @@ class _CopyingCode(DirectCode):
 def _copy(value: Any) -> Any:
     """Return a copy of a tensor with the same strides; of a list or dict one of the same tensors.
 
-    A tensor with a gradient is left alone: the gradient has to reach it, and torch refuses to write
-    into it. So is one in a list, where it would count as memory that the code takes.
+    A tensor with a gradient is not copied: the gradient has to reach it, and torch refuses to
+    write into it. Nor is a tensor in a list copied, because the copy would count as memory of the
+    code.
     """
     if isinstance(value, list):
         return [_structure(item) for item in value]
@@ -166,7 +167,7 @@ def _structure(value: Any) -> Any:
 
 @contextmanager
 def _collecting_stages(file: str, names: Sequence[str], values: Stages) -> Iterator[None]:
-    """Add to `values` what the code in `file` computes under one of `names` in the block.
+    """Add to `values` the values that the code in `file` gives to `names` in the block.
 
     Two functions may use one name for different things, so each has values of its own.
     """

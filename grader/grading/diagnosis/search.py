@@ -1,9 +1,9 @@
 """The search for the known mistakes that give the answers of a student's code.
 
-The student's code and the reference with every known mistake in it answer the same cases. A
+The student's code, and the reference with each known mistake in it, answer the same cases. A
 mistake is named if it gives the student's answers to every case of each aspect that it touches,
-and is right wherever the student is right. What other aspects show wrong is explained by other
-mistakes, or said plainly.
+and is right wherever the student is right. Wrong cases of other aspects are explained by other
+mistakes, or listed in the report.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from grader.report import CASES_CHECK, HINT_BREAK, Diagnosis, Explanation, Outco
 from grader.sandbox.host.proxies import Student
 
 UNKNOWN = "This is not one of the mistakes we know."
-LOOK_FIRST = "Look at this first."  # where a fact may be behind all that is wrong
-LEAST_OVERLAP = 0.6  # of a pattern of wrong cases with a mistake's
-MAX_EXPLANATIONS = 3  # if more fit, none is named
-MAX_MISTAKES = 4  # that are named in one exercise
-MAX_PAIRS = 200  # that are run for one student, most of them at one case or two
-FEW_DOUBTS, MANY_DOUBTS = 2, 8  # cases at which a pattern may be another than at the public seed
+LOOK_FIRST = "Look at this first."  # begins a fact that may explain everything
+LEAST_OVERLAP = 0.6  # the least overlap of a pattern of wrong cases with a mistake's
+MAX_EXPLANATIONS = 3  # if more mistakes fit, none is named
+MAX_MISTAKES = 4  # mistakes named in one exercise
+MAX_PAIRS = 200  # pairs that are run for one student, most of them at one or two cases
+FEW_DOUBTS, MANY_DOUBTS = 2, 8  # cases at which a pattern may differ from that at the public seed
 COUNTED = {2: "Two mistakes at once. ", 3: "Three mistakes at once. "}
 
 
@@ -44,12 +44,12 @@ class Diagnostician:
 
     def __init__(self, catalogue: AnyCatalogue) -> None:
         self.catalogue = catalogue
-        self.last: Answers | None = None  # of the student who was asked last
+        self.last: Answers | None = None  # of the last student
 
     def ask(self, student: Student, given: Mapping[str, Answer] = {}) -> Answers:
-        """Return a student's answers to the cases, up to one that ends the worker.
+        """Return a student's answers to the cases, up to an answer that ends the worker.
 
-        Those in `given` were asked before, as cases of a check.
+        The cases in `given` were asked before, for checks.
         """
         catalogue, name = self.catalogue, self.catalogue.exercise.name
         self.last = {**given, **ask_all(catalogue.cases, student, catalogue.seed, name, given)}
@@ -63,7 +63,7 @@ class Diagnostician:
     ) -> Diagnosis | None:
         """Return the diagnosis of an exercise from its outcomes and the student's answers.
 
-        None if nothing failed, or if the failures themselves say what is wrong.
+        None if nothing failed, or if the failures themselves say everything.
         """
         failed = [t.name for t in tests if t.outcome == "failed" and t.kind not in SELF_EXPLAINING]
         return self.explain(answers, text, failed) if failed else None
@@ -74,20 +74,20 @@ class Diagnostician:
         text: str,
         failed: Sequence[str] = (),
     ) -> Diagnosis | None:
-        """Return what is wrong with some answers; None if nothing is, or if they are all errors.
+        """Return the diagnosis of some answers; None if none is wrong, or if all are errors.
 
-        `text` is the student's file, whose numbers are tried where a mistake leaves one open;
+        `text` is the student's file, whose numbers are tried if a mistake leaves one open;
         `failed` are the names of the failed tests.
         """
         if not answers:
             return None
-        with warnings.catch_warnings(action="ignore"):  # torch warns about our faulty programs
+        with warnings.catch_warnings(action="ignore"):  # of torch, about our faulty programs
             return _Search(self.catalogue, answers, text).diagnosis(failed)
 
     def nearest(self, wrong: Collection[str], text: str) -> Nearest | None:
         """Return the known mistake whose pattern of wrong cases is nearest to some wrong cases.
 
-        Of mistakes that are equally near, the dearest counts. None if no pattern is near.
+        Of equally near mistakes, the most expensive one counts. None if no pattern is near.
         """
         catalogue = self.catalogue
         deciding = catalogue.recorded & catalogue.bits(p for p in catalogue.cases if p.decides)
@@ -108,23 +108,23 @@ class Diagnostician:
 
 @dataclass(frozen=True)
 class Fit:
-    """How a candidate's answers compare with a student's."""
+    """The comparison of a candidate's answers with a student's."""
 
     candidate: Candidate
-    touched: int  # the cases to which the candidate's answer is wrong, as bits
+    touched: int  # the cases that the candidate answers wrongly, as bits
     _catalogue: AnyCatalogue
     _answers: Answers
-    _just_wrong: int = 0  # the cases whose answers hardly differ from the right ones
+    _just_wrong: int = 0  # the cases with answers that hardly differ from the right ones
 
     @functools.cached_property
     def explains(self) -> int:
-        """The wrong cases to which both give the same answer, those just wrong included."""
+        """The wrong cases to which both give the same answer, including slightly wrong ones."""
         just_wrong = self._catalogue.cases_in(self._just_wrong & ~self.same)
         return self.same | self._catalogue.bits(filter(self._is_same, just_wrong))
 
     @functools.cached_property
     def also(self) -> tuple[Case, ...]:
-        """The wrong cases that only decide, to which both give the same answer."""
+        """The wrong cases, of those that only decide, to which both give the same answer."""
         answers = self._answers
         wrong = [p for p in self._catalogue.deciding_only if p.name in answers]
         wrong = [p for p in wrong if not self._catalogue.is_right(answers[p.name], p)]
@@ -151,26 +151,26 @@ class Fit:
 
 
 class _Search:
-    """The search for what explains one student's answers."""
+    """The search for the mistakes that explain one student's answers."""
 
     def __init__(self, catalogue: AnyCatalogue, answers: Answers, text: str) -> None:
         self._catalogue, self._answers, self._text = catalogue, answers, text
         self._right, wrong = catalogue.compared(answers)
         self._wrong = catalogue.bits(wrong)
-        # A difference that just exceeds the tolerance may be absent from a mistake's answer.
+        # A mistake's answer may lack a difference that just exceeds the tolerance.
         self._known = self._right | self._wrong
         self._just_wrong = catalogue.bits(p for p in catalogue.cases if p.name in answers)
         self._just_wrong &= ~self._known
         self._principal = catalogue.principal
 
     def diagnosis(self, failed: Sequence[str]) -> Diagnosis | None:
-        """Return what is said of these answers; `failed` are the names of the failed tests."""
+        """Return the diagnosis of these answers; `failed` are the names of the failed tests."""
         if not self._wrong:
             return None
         found, left = self._explanations()
         found = self._seen(found, failed)
         if not found and self._only_raises():
-            return None  # the error of a test tells where it is raised, and what it is
+            return None  # the message of the failed test shows the error and its place
         if not found or math.prod(map(len, found)) > MAX_EXPLANATIONS:
             said = self._said(self._wrong)
             says = LOOK_FIRST if said and said[0].is_all else UNKNOWN
@@ -194,7 +194,7 @@ class _Search:
         )
 
     def _only_raises(self) -> bool:
-        """Return whether errors are all that comes out, at ordinary sizes too."""
+        """Return whether all wrong answers are errors, at ordinary sizes too."""
         wrong = self._catalogue.cases_in(self._wrong)
         ordinary = self._catalogue.of_aspects([next(iter(ASPECTS))])
         raises = all(isinstance(self._answers[case.name], Raised) for case in wrong)
@@ -203,9 +203,9 @@ class _Search:
     # --- which mistakes ---------------------------------------------------------------------------
 
     def _explanations(self) -> tuple[list[list[Fit]], int]:
-        """Return the mistakes that explain the answers, and the wrong cases that are left.
+        """Return the mistakes that explain the answers, and the wrong cases that are left over.
 
-        Each mistake is a list of alternatives, which explain the same.
+        Each mistake is a list of alternatives that explain the same cases.
         """
         if not self._shows_numbers(self._wrong):
             return [], self._wrong
@@ -217,7 +217,7 @@ class _Search:
         near = [each for each in singles if self._suits(each, MANY_DOUBTS)]
         pairs = [*self._pairs(near)]
         found, left = min((found, left), self._chosen(strict + pairs), key=_left)
-        # A mistake of which the gradient comes out in another way, or an edge.
+        # Again without gradients, and then without edges: a mistake may have other results there.
         for within in (~self._catalogue.of_aspects(["gradient"]), self._principal):
             if not left & within:
                 continue
@@ -231,10 +231,10 @@ class _Search:
         return found, left
 
     def _suits(self, candidate: Candidate, doubts: int, within: int = -1) -> bool:
-        """Return whether a mistake may explain some of the cases `within`, by its pattern.
+        """Return whether a mistake may, by its pattern, explain some of the cases `within`.
 
-        Answers may be right at one seed and wrong at another, so a few doubts count for nothing.
-        One that is wrong at no recorded case may explain what is wrong at others.
+        Answers may be right at one seed and wrong at another, so a few differences do not matter.
+        A mistake without a wrong recorded case may explain cases that are not recorded.
         """
         if not candidate.pattern:
             return bool(self._wrong & ~self._catalogue.recorded)
@@ -243,7 +243,7 @@ class _Search:
         return bool(pattern & self._wrong) and against.bit_count() <= doubts
 
     def _fitting(self, candidates: Iterable[Candidate], within: int = -1) -> Iterator[Fit]:
-        """Yield those of some candidates that give the student's answers to the cases `within`."""
+        """Yield the candidates that give the student's answers to the cases `within`."""
         for candidate in candidates:
             pattern = candidate.pattern or ~self._catalogue.recorded
             if not self._is_contradicted(candidate, pattern, within):
@@ -252,10 +252,10 @@ class _Search:
                     yield fit
 
     def _seen(self, found: list[list[Fit]], failed: Sequence[str]) -> list[list[Fit]]:
-        """Return the mistakes without those that only right answers, of another kind, may show.
+        """Return the mistakes, without those that show only in answers that right code may give.
 
-        Right code may answer some cases in its own way. If it does so as a mistake would, and no
-        check that the mistake fails has failed, it is not one.
+        Right code may answer some cases in its own way. If an answer is that of a mistake, but no
+        check that the mistake fails has failed, the code does not have the mistake.
         """
         claimed = [fits for fits in found if any(fit.checks & {*failed} for fit in fits)]
         if not claimed:  # the checks of a students' copy have other names
@@ -266,10 +266,11 @@ class _Search:
         return any(case.decides for case in self._catalogue.cases_in(bits))
 
     def _is_contradicted(self, candidate: Candidate, pattern: int, within: int = -1) -> bool:
-        """Return whether a mistake gives a wrong answer, among the cases `within`, that is not the
-        student's; or none, where it should by its `pattern` and the student does.
+        """Return whether some case `within` disproves a mistake.
 
-        Most do so at once, where their pattern says that they are wrong. That spares the others.
+        It does if the mistake's wrong answer is not the student's, or if the mistake is right
+        where its `pattern` says that it is wrong, and the student is wrong. The cases of the
+        pattern come first, because they disprove most mistakes at once.
         """
         asked, wrong = candidate.asked
         if wrong & self._right & within:
@@ -301,10 +302,10 @@ class _Search:
         return Fit(candidate, touched, self._catalogue, self._answers, self._just_wrong)
 
     def _agrees(self, fit: Fit, within: int = -1) -> bool:
-        """Return whether, among the cases `within`, the student's answers are a mistake's.
+        """Return whether the student's answers to the cases `within` are a mistake's answers.
 
-        They are so in whole aspects, where the mistake has an effect and where it has none; and
-        enough numbers of one answer show it.
+        They have to agree in whole aspects, with and without an effect of the mistake, and enough
+        numbers of one answer have to show it.
         """
         touched = fit.touched & within
         if not touched or touched & ~self._wrong or not fit.is_same(within):
@@ -322,7 +323,7 @@ class _Search:
         )
 
     def _chosen(self, fits: Sequence[Fit]) -> tuple[list[list[Fit]], int]:
-        """Return mistakes in separate aspects that explain the most, and the cases left."""
+        """Return mistakes in separate aspects that explain the most, and the remaining cases."""
         found: list[list[Fit]] = []
         left = self._wrong
         while left and len(found) < MAX_MISTAKES:
@@ -337,12 +338,12 @@ class _Search:
         return found, left
 
     def _rank(self, fit: Fit) -> tuple[int, int, int]:
-        """Return how much a mistake explains: aspects, then cases, then by how few mistakes."""
+        """Return how much mistakes explain: aspects, then cases, then how few mistakes they are."""
         aspects = len(self._catalogue.aspects(fit.same))
         return aspects, fit.same.bit_count(), -len(fit.candidate.faults)
 
     def _distinct(self, fits: Sequence[Fit]) -> list[Fit]:
-        """Return one fit for each set of names; of several sets, those that match to rounding."""
+        """Return one fit for each set of names; of several sets, those equal up to rounding."""
         if len(fits) > 1:
             fits = [fit for fit in fits if self._matches_exactly(fit)] or fits
         named = {frozenset(fault.name for fault in fit.candidate.faults): fit for fit in fits[::-1]}
@@ -355,12 +356,13 @@ class _Search:
         )
 
     def _pairs(self, halves: Sequence[Candidate], within: int = -1) -> Iterator[Fit]:
-        """Yield the pairs of mistakes that explain the cases `within`, of those that come nearest.
+        """Yield the pairs that explain the cases `within`, among the most promising ones.
 
-        Most pairs are wrong wherever one of the two is. But one may hide what the other does, or
-        change it at an edge, so the nearest are run, each up to the first answer that differs.
+        Most pairs are wrong wherever one of the two mistakes is. But one may hide the effect of
+        the other, or change it at an edge, so the most promising pairs are run, each up to the
+        first answer that differs.
         """
-        # Where a model is trained, one pair takes as long as all single mistakes elsewhere.
+        # If a model is trained, one pair takes as long as all single mistakes of another exercise.
         most = MAX_PAIRS if self._catalogue.exercise.training is None else 0
         for first, second in self._promising(halves, within)[:most]:
             pair = self._catalogue.pair(first, second)
@@ -376,9 +378,9 @@ class _Search:
     def _promising(
         self, halves: Sequence[Candidate], within: int
     ) -> list[tuple[Candidate, Candidate]]:
-        """Return pairs of mistakes by how few cases their patterns leave unexplained or exceed.
+        """Return the pairs of mistakes, first those whose patterns are nearest to the answers'.
 
-        Of those that are equally near, mistakes in their usual forms come first.
+        Of equally near pairs, mistakes in their usual forms come first.
         """
         recorded = self._catalogue.recorded & within
         wrong, right = self._wrong & recorded, self._right & recorded
@@ -402,16 +404,16 @@ class _Search:
         return facts_of(self._catalogue, self._catalogue.cases_in(left), self._answers)
 
     def _facts(self, said: Sequence[Said]) -> dict[str, Any]:
-        """Return facts, and a call that shows the first of them, as keywords."""
+        """Return the facts, and a call that shows the first one, as keyword arguments."""
         if not said:
             return {}
         calls = self._catalogue.reference.repeat(said[0].case)
         return {"facts": tuple(fact.says for fact in said), "repeat": calls}
 
     def _first_wrong_step(self, fits: Sequence[Fit]) -> WrongStep | None:
-        """Return the first stage that the answers prove wrong.
+        """Return the first stage that the answers prove to be wrong.
 
-        Of programs that give the same answers, the one that is right the longest counts: the
+        Of programs with the same answers, the one that stays right the longest counts, because the
         student's code may be like that one.
         """
         case = self._catalogue.cases_in(fits[0].same)[0]
@@ -427,10 +429,10 @@ def _left(choice: tuple[list[list[Fit]], int], within: int = -1) -> int:
 def _joined(
     fits: Sequence[Fit], failed: Sequence[str], max_points: int
 ) -> tuple[Explanation, bool]:
-    """Return one explanation made of mistakes in separate aspects, and whether it may be charged.
+    """Return one explanation made of mistakes in separate aspects, and whether it is chargeable.
 
-    A failed test that no mistake fails is shown with one that fails no other, if there is one, but
-    for all we know something else is wrong there.
+    A failed test that no mistake fails is assigned to a mistake without failed tests, if there is
+    one; but something else may be wrong there.
     """
     said: dict[str, tuple[Mistake, str]] = {}
     for fit in fits:

@@ -15,10 +15,10 @@ from grader.report import UNWRITTEN
 
 
 def signature_of(catalogue: AnyCatalogue, answers: Answers, *, whole: bool) -> str:
-    """Return the signature of a program's answers; empty if none of them is wrong.
+    """Return the signature of a program's wrong answers; empty if there are none.
 
-    An answer that just exceeds the tolerance is left out if others are clearly wrong: another
-    spelling may be within it. `whole` says that no case ended the asking.
+    An answer that just exceeds the tolerance is left out if others are clearly wrong, because
+    another spelling may be within it. `whole` says that all cases were asked.
     """
     main: list[signatures.SignedAnswer] = []
     edges: list[signatures.SignedAnswer] = []
@@ -30,7 +30,7 @@ def signature_of(catalogue: AnyCatalogue, answers: Answers, *, whole: bool) -> s
 
 
 def known_with(signature: str, catalogue: ComputedCatalogue) -> str:
-    """Return the known mistake, or "the stub", that has a signature; nothing if none has."""
+    """Return the known mistake, or "the stub", with this signature; empty if there is none."""
     stub = catalogue.respondent(make_stub(catalogue.exercise))
     programs = (("the stub", stub), *((c.faults[0].name, c.program) for c in catalogue.singles()))
     for name, program in programs:

@@ -1,7 +1,7 @@
-"""What a job of GitHub Actions prints: the report as text, then a remark at each place to fix.
+"""The output in a job of GitHub Actions: the report as text, then a remark at each place to fix.
 
-Lines that begin with `::` are orders to the runner there. So that a student's text gives none, the
-report stands where orders are switched off, and a remark has no character that could begin one.
+The runner obeys lines that begin with `::`. So that a student's text gives no order, the report is
+printed while orders are switched off, and a remark has no character that could begin an order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The marks of a class as CSV, which a spreadsheet opens as text and numbers, not formulas."""
+"""The marks of a class as CSV in which a spreadsheet finds texts and numbers, but no formulas."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import TextIO
 from grader.report import Person, Report
 from grader.reports.figures import amount
 
-BOM = "\ufeff"  # without it, Excel reads every name in the code page of its own machine
-MISSING = "missing"  # the state of whoever handed in nothing
+BOM = "\ufeff"  # without it, Excel reads names in the code page of its own machine
+MISSING = "missing"  # the state of a student who handed in nothing
 FORMULA = tuple("=+-@＝＋－＠'")  # with the apostrophe, so that ours can be told from the text's
-BLANK = ' "\u00a0\u200b\u200c\u200d\u2060\ufeff'  # a spreadsheet may drop these from a start
+BLANK = ' "\u00a0\u200b\u200c\u200d\u2060\ufeff'  # a spreadsheet may drop these at the start
 SEPARATORS = ",;|\t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # each may end a cell or a row
 CELL_START = rf"(?:\A|[{SEPARATORS}])[{SEPARATORS}{BLANK}\s\0]*+"
 _CELL_START = re.compile(CELL_START)
-COLUMNS: dict[str, Callable[[Report], str]] = {  # those before the exercises
+COLUMNS: dict[str, Callable[[Report], str]] = {  # the columns before the exercises
     "submission": lambda report: cell(report.submission),
     "points": lambda report: amount(report.counted),
     "max_points": lambda report: amount(report.max_counted),
@@ -66,7 +66,7 @@ class NothingHandedIn:
 def write_csv(
     stream: TextIO, names: Sequence[str], lines: Iterable[Report | NothingHandedIn]
 ) -> None:
-    """Write one line per student: the mark, who it is, and the points of each exercise.
+    """Write one line per student: the mark, the student, and the points of each exercise.
 
     `names` are the exercises. Their points include adjustments; the cell of an exercise that was
     not graded is empty. Lines are read one by one. Open the file of `stream` with `newline=""`.
@@ -89,8 +89,8 @@ def _cells(report: Report, names: Sequence[str]) -> Iterator[str]:
 def cell(text: str) -> str:
     """Return a text with an apostrophe before whatever a spreadsheet would read as a formula.
 
-    A spreadsheet that is set to another separator splits a cell in two, and one that does not see
-    the quotes ends it at a line break. So every place where a cell may start counts.
+    A spreadsheet with another separator splits a cell in two, and one that ignores quotes ends it
+    at a line break. So every place where a cell may start counts.
     """
 
     def started(start: re.Match[str]) -> str:

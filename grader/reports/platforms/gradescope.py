@@ -8,7 +8,7 @@ from grader.report import Report
 from grader.reports.checks import ReportedCheck, checks, summary_lines
 
 VISIBILITY = {"always": "visible", "after_due": "after_due_date", "never": "hidden"}
-# What is there if the grader itself fails: without a score, Gradescope records none.
+# The result if the grader itself fails: without a score, Gradescope records none.
 FAILED = {
     "output": "The grader failed, and not your code. No score was recorded: tell your teachers.",
     "output_format": "text",
@@ -20,8 +20,8 @@ def to_results(report: Report, after_due: Report | None = None) -> dict[str, Any
     """Return the results of one submission as JSON data.
 
     Gradescope usually grades a submission once, before the due date, and itself hides tests until
-    that date. So it needs both views: `report`, as students see it now, and `after_due`, as they
-    see it then. Only the tests that are hidden until the due date are taken from `after_due`;
+    that date. So it needs both views: `report`, which students see now, and `after_due`, which
+    they see then. Only the tests that are hidden until the due date are taken from `after_due`;
     without it, they are those of `report`.
     """
     now, later = checks(report), checks(after_due or report)

@@ -10,9 +10,9 @@ from typing import Any
 from grader.report import ExerciseResult, Report
 from grader.reports.checks import ReportedCheck, checks, summary_lines
 
-MAX_BYTES = 1_000_000  # PrairieLearn takes no larger file
+MAX_BYTES = 1_000_000  # bytes: PrairieLearn accepts no larger file
 CUT = "The details are left out: they are longer than PrairieLearn takes."
-# What is there if the grader itself fails: such an attempt does not count.
+# The result if the grader itself fails: such an attempt does not count.
 FAILED = {
     "gradable": False,
     "format_errors": ["The grader failed, and not your code. Tell your teachers."],
@@ -22,7 +22,7 @@ FAILED = {
 def to_results(report: Report) -> dict[str, Any]:
     """Return the results of one submission as JSON data.
 
-    What cannot be loaded at all is not gradable: PrairieLearn takes neither points nor an attempt.
+    Code that cannot be loaded is not gradable: it costs neither points nor an attempt.
     """
     problems = [_problem(result) for result in report.exercises]
     if all(problems):
@@ -48,12 +48,12 @@ def _problem(result: ExerciseResult) -> str:
 
 
 def _share(points: float, most: float) -> float:
-    """Return points as a part of the most that there are, from 0 to 1."""
+    """Return points as a part of the maximum, from 0 to 1."""
     return round(min(max(points / most, 0.0), 1.0), 6) if most else 0.0
 
 
 def _tests(report: Report) -> Iterator[dict[str, Any]]:
-    silent = tuple(map(_without_output, report.exercises))  # it has a field of its own
+    silent = tuple(map(_without_output, report.exercises))  # printed text has a field of its own
     for check, quiet in zip(checks(report), checks(replace(report, exercises=silent)), strict=True):
         yield _test(check, quiet.details)
 

@@ -1,4 +1,4 @@
-"""What the operating system lets a worker do: limits, privileges, files and system calls.
+"""The operating system's restrictions of a worker: limits, privileges, files, system calls.
 
-This folder must not know what a worker computes: it imports nothing of the rest of the project.
+This package must not know what a worker computes: it imports nothing else of the project.
 """

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Where a system keeps its programs and their libraries.
+# The folders of a system's programs and their libraries.
 PROGRAMS = ("/usr", "/bin", "/lib", "/lib64", "/opt", "/nix/store", "/etc/ld.so.cache")
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the same numbers on every machine
 PATH_BENEATH, PR_SET_NO_NEW_PRIVS = 1, 38
@@ -45,7 +45,7 @@ def missing() -> str:
 
 
 def prepare() -> None:
-    """Find out, once, what every restriction needs."""
+    """Compute, once, the data that every restriction needs."""
     readable()
     if not missing():
         _rights()
@@ -62,9 +62,9 @@ def restrict(
     """Confine this thread, and the threads it starts, to these files until the process ends.
 
     The process may also read `also_readable` and write to `folder`. With `makes_folders`, it may
-    make, rename and remove folders where it may write. `may_remove` allows to remove files. The
-    seccomp layer only pretends to, because an open file without a name cannot be counted. Without
-    that layer, temporary files need the permission.
+    make, rename and remove folders where it may write. `may_remove` allows removing files. The
+    seccomp layer only pretends to remove them, because nobody could count an open file without a
+    name. Without that layer, temporary files need the permission.
     """
     rights = _rights()
     keep = rights.write
@@ -90,7 +90,7 @@ def restrict(
 
 
 class _Rights(NamedTuple):
-    """The bits of access that a worker or a reader may have, and all that a ruleset decides."""
+    """The access bits that a worker or a reader may have, and all bits that a ruleset decides."""
 
     read: int
     read_file: int
@@ -107,19 +107,19 @@ class _Rights(NamedTuple):
 def _rights() -> _Rights:
     """Return the bits as plain numbers.
 
-    Computing with flags would touch, and so copy, more memory in each worker than all the rest of
-    its restriction.
+    As plain numbers, because computing with flags would touch, and so copy, more memory in each
+    worker than the rest of its restriction.
     """
     from landlockpy import AccessFS, Ruleset, Scope  # noqa: PLC0415, slow, as above
 
     read = AccessFS.READ_FILE | AccessFS.READ_DIR
     scoped = Scope.SIGNAL | Scope.ABSTRACT_UNIX_SOCKET
-    with Ruleset(scoped=scoped) as offered:  # what this kernel does not know is left out
+    with Ruleset(scoped=scoped) as offered:  # without the bits that this kernel does not know
         return _Rights(
             int(read),
             int(AccessFS.READ_FILE),
             int(AccessFS.READ_FILE | AccessFS.WRITE_FILE),
-            # Folders cannot be made, so one listing of the private folder counts all files.
+            # No folders can be made, so that one listing of the private folder counts all files.
             int(read | AccessFS.WRITE_FILE | AccessFS.TRUNCATE | AccessFS.MAKE_REG),
             int(AccessFS.REMOVE_FILE),
             int(AccessFS.MAKE_DIR | AccessFS.REMOVE_DIR | AccessFS.REFER),
@@ -139,7 +139,7 @@ class _PathBeneath(ctypes.Structure):
 
 
 def _allow(ruleset: int, path: str | Path, access: int) -> None:
-    """Add a rule for a file, or for a folder and all that is in it."""
+    """Add a rule for a file, or for a folder and everything in it."""
     holder = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         rule = _PathBeneath(access, holder)

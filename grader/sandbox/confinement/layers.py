@@ -1,8 +1,8 @@
 """The layers that confine a worker, applied before it reads a byte of the submission.
 
 No layer needs a privilege. A layer that the machine does not offer is left out unless full
-confinement is required. A report names the layers that were applied. Only Linux has any beside a
-process of its own.
+confinement is required. A report names the layers that were applied. Only Linux has layers besides
+the separate process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if sys.platform == "linux":
     from grader.sandbox.confinement import landlock, linux, seccomp
 
 PROCESS = "separate process"
-FOLDERS = ["HOME", "TMPDIR", "TORCHINDUCTOR_CACHE_DIR"]  # set to the private folder
+FOLDERS = ["HOME", "TMPDIR", "TORCHINDUCTOR_CACHE_DIR"]  # variables set to the private folder
 if sys.platform == "win32":
     FOLDERS += ["TEMP", "USERPROFILE"]
 
@@ -64,13 +64,13 @@ def confine(confinement: Confinement, private: Path, parent: int) -> list[str]:
 
 
 def prepare() -> None:
-    """Measure in the zygote, once, what every worker would otherwise measure itself."""
+    """Make measurements in the zygote, once, that every worker would otherwise make itself."""
     if sys.platform == "linux":
         linux.prepare()
 
 
 def die_with(parent: int) -> None:
-    """Have the kernel kill this process when `parent`, the process that started it, ends.
+    """Make the kernel kill this process when `parent`, the process that started it, ends.
 
     Raises `ProcessLookupError` if it has ended already.
     """

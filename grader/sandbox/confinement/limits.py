@@ -18,14 +18,14 @@ class Confinement(msgspec.Struct, frozen=True):
     """
 
     isolation: Isolation = "process"
-    memory_bytes: int = 1024 * MIB  # on top of what torch has mapped
-    cpu_seconds: int = 900  # for a worker whose host no longer enforces deadlines
+    memory_bytes: int = 1024 * MIB  # bytes of memory above those that torch has mapped
+    cpu_seconds: int = 900  # seconds of CPU, for a worker whose host no longer enforces deadlines
     file_bytes: int = 16 * MIB
     open_files: int = 128
-    readable: tuple[bytes, ...] = ()  # files and folders, beside Python's own
-    folder: bytes = b""  # a folder to write to, beside the private one
-    makes_folders: bool = False  # in both, and then it really removes files
-    hosts_workers: bool = False  # talks to workers, whose sockets its own host hands over
+    readable: tuple[bytes, ...] = ()  # files and folders to read, besides Python's own
+    folder: bytes = b""  # a folder to write to, besides the private one
+    makes_folders: bool = False  # whether it may make folders in both, and then also remove files
+    hosts_workers: bool = False  # talks to workers, through sockets that its host passes on
 
 
 class Unconfined(Exception):

@@ -20,7 +20,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def prepare() -> None:
-    """Measure what every worker would otherwise measure itself, once or after more was imported."""
+    """Make measurements that every worker would otherwise make itself: once, or after imports."""
     _zygote_bytes.cache_clear()
     _zygote_bytes()
     landlock.prepare()
@@ -28,7 +28,7 @@ def prepare() -> None:
 
 
 def die_with(parent: int) -> None:
-    """Have the kernel kill this process when `parent`, the process that started it, ends.
+    """Make the kernel kill this process when `parent`, the process that started it, ends.
 
     Raises `ProcessLookupError` if it has ended already.
     """
@@ -38,12 +38,12 @@ def die_with(parent: int) -> None:
 
 
 def mapped_bytes() -> int:
-    """Return how many bytes of address space this process has mapped."""
+    """Return the bytes of address space that this process has mapped."""
     with open("/proc/self/statm") as statm:
         return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
-_zygote_bytes = cache(mapped_bytes)  # first called in the zygote, of which a worker is a copy
+_zygote_bytes = cache(mapped_bytes)  # first called in the zygote; workers inherit it
 
 
 def limit_resources(confinement: Confinement, _: Path) -> None:
@@ -58,7 +58,8 @@ def limit_resources(confinement: Confinement, _: Path) -> None:
     for kind, wanted in limits.items():
         hard = resource.getrlimit(kind)[1]
         limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        # A second more: the signal of the soft limit says why, the hard one's could be anybody's.
+        # A second more: the soft limit has a signal of its own, while SIGKILL could come from
+        # anybody.
         more = kind == resource.RLIMIT_CPU and limit != hard
         resource.setrlimit(kind, (limit, limit + more))
 
@@ -66,8 +67,8 @@ def limit_resources(confinement: Confinement, _: Path) -> None:
 def drop_privileges(confinement: Confinement, _: Path) -> None:
     """Give up all privileges, rule out new ones, and forbid other processes to inspect this one.
 
-    A process with more to read keeps the privilege to read the files of other users, if it has it:
-    what it may read at all is decided by Landlock.
+    A process with other files to read keeps the privilege to read other users' files, if it has
+    it: Landlock decides which files it may read at all.
     """
     _prctl(PR_SET_NO_NEW_PRIVS, 1)
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
@@ -97,7 +98,7 @@ def restrict_calls(confinement: Confinement, _: Path) -> None:
 
 
 def confine_program(confinement: Confinement, folders: Sequence[Path]) -> None:
-    """Limit this process, and have it read `folders` alone and write to no file."""
+    """Limit this process, and let it read only `folders` and write to no file."""
     limit_resources(confinement, Path())
     drop_privileges(confinement, Path())
     if not landlock.missing():

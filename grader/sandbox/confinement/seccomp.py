@@ -1,10 +1,11 @@
 """The system calls that a worker may make: an allow-list that the kernel enforces (seccomp).
 
 The list has calls for reading, computing and threads, and none for processes, exec, sockets,
-signals but those of own faults, ptrace, keyrings, io_uring, shared memory or mounts. Any other call
-fails with "Operation not permitted"; a call in the convention of another processor ends the
-process. The existing Python bindings need a system library that many machines lack, so the filter
-is assembled here. See `man 2 seccomp` and `struct sock_filter` in linux/filter.h.
+ptrace, keyrings, io_uring, shared memory or mounts; of signals, only those for a process's own
+faults. Any other call fails with "Operation not permitted"; a call in the convention of another
+processor ends the process. The existing Python bindings need a system library that many machines
+lack, so the filter is assembled here. See `man 2 seccomp` and `struct sock_filter` in
+linux/filter.h.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 class Machine:
     """A processor architecture: its audit number and the numbers of its system calls by name.
 
-    `direct` is its O_DIRECT, which is another number on each.
+    `direct` is its O_DIRECT, which differs from one to the next.
     """
 
     audit: int
@@ -110,17 +111,18 @@ SET_FLAGS = 4  # fcntl
 TERMINAL = {0x5401, 0x5413, 0x5450, 0x5451}  # ioctl: get modes and size of a terminal, FD_CLOEXEC
 THREAD_NAME = {15, 16}  # prctl: set and get the name
 OF_SOCKETS, TIME_LIMITS = {1}, {20, 21}  # setsockopt: SOL_SOCKET; SO_RCVTIMEO and SO_SNDTIMEO
-# Landlock controls truncation only since its third version. So a file may be truncated only when it
-# is opened for writing, not when it is opened for reading or for nothing. Files without a name are
-# refused because the quotas cannot count them. Writes that wait for the disk are refused because
-# they wear it out and slow down every other program: all they could win is to survive a power cut.
+# Landlock controls truncation only since its third version. So a file may be truncated only when
+# it is opened for writing, not when it is opened for reading or for nothing. Files without a name
+# are refused because the quotas cannot count them. Writes that wait for the disk are refused
+# because they wear it out and slow down every other program; their only use is to survive a power
+# cut.
 WITHOUT_NAME = 0o20000000  # __O_TMPFILE
 WAITING = 0o4010000  # O_SYNC, which includes O_DSYNC
 OPEN_BITS = os.O_ACCMODE | os.O_TRUNC | WITHOUT_NAME | WAITING
 WRITING = {os.O_WRONLY, os.O_RDWR}
 OPENING = {os.O_RDONLY, *WRITING, *(mode | os.O_TRUNC for mode in WRITING)}
-# The signals by which a program reports a fault of its own. A worker that another signal ended,
-# such as SIGKILL, was then ended from outside, and its code is not to blame.
+# The signals by which a program reports a fault of its own. So a worker that another signal ended,
+# such as SIGKILL, was ended from outside, and its code is not to blame.
 OWN_FAULTS = {
     *(signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS),
     *(signal.SIGFPE, signal.SIGILL, signal.SIGTRAP),
@@ -129,10 +131,10 @@ CHECKED = ("clone", "fcntl", "ioctl", "prctl", "prlimit64", "open", "openat", "t
 
 
 def checked(machine: Machine) -> dict[str, list[dict[int, AllowedValues]]]:
-    """Return the calls of CHECKED that do not depend on the process, with what is allowed of them.
+    """Return the calls of CHECKED that do not depend on the process, with their allowed values.
 
-    A call is allowed if one of its entries fits, which is if each argument, by its position, has
-    one of its values.
+    A call is allowed if one of its entries fits: if each argument, by its position, has one of the
+    allowed values.
     """
     opening = AllowedValues(OPENING, OPEN_BITS | machine.direct)
     not_waiting = AllowedValues({0}, WAITING | machine.direct)
@@ -144,14 +146,14 @@ def checked(machine: Machine) -> dict[str, list[dict[int, AllowedValues]]]:
         ],
         "ioctl": [{1: AllowedValues(TERMINAL)}],
         "prctl": [{0: AllowedValues(THREAD_NAME)}],
-        # Get this process's own limits, and set none.
+        # Only to get this process's own limits, not to set any.
         "prlimit64": [{0: AllowedValues({0}), 2: AllowedValues({0})}],
         "open": [{1: opening}],
         "openat": [{2: opening}],
     }
 
 
-# The calls that return a result without doing anything. glibc starts threads with clone3, whose
+# Calls that return a result and do nothing. glibc starts threads with clone3, whose
 # flags are in memory that a filter cannot read; on ENOSYS it uses clone instead. A removed file
 # stays until the worker ends, because the quotas cannot count a file that is open without a name.
 ANSWERED = {"clone3": errno.ENOSYS, "unlink": 0, "unlinkat": 0}
@@ -217,7 +219,7 @@ def _head(machine: Machine, makes_folders: bool, hosts_workers: bool) -> bytes:
         _instruction(RETURN, KILL),
         _instruction(LOAD, NUMBER),
     ]
-    if makes_folders:  # before the calls that are only answered
+    if makes_folders:  # before the calls that get only an answer
         for number in machine.folders.values():
             code += _return_for(number, ALLOW)
     if hosts_workers:
@@ -252,7 +254,7 @@ def _argument_rules(number: int, entries: Iterable[Mapping[int, AllowedValues]])
 
 
 def _allow_if(entry: Mapping[int, AllowedValues]) -> list[bytes]:
-    """Return instructions that allow the call if the entry fits, and go on after them otherwise."""
+    """Return instructions that allow the call if the entry fits, and otherwise go on."""
     code = [_instruction(RETURN, ALLOW)]
     for place, allowed in reversed(list(entry.items())):
         code = [*_skip_unless(place, allowed, len(code)), *code]

@@ -21,19 +21,19 @@ from grader.sandbox.source import Use, may_name
 from grader.sandbox.syntax import parsed
 
 LOST = "your code is no longer running"
-# Of the time of a call: what calls of the same name have once one of them did not finish, each and
-# all together. So an endless loop costs one time limit, and not one for each check.
+# Shares of a call's time limit: after a timeout, later calls of the same name get the first each,
+# and the second all together. So an endless loop costs one time limit, not one for each check.
 AGAIN, ALL_AGAIN = 0.04, 0.4
-MOST_WAITED = 20.0  # times its seconds that an exercise gets back, if its worker got no core
+MOST_WAITED = 20.0  # times its seconds that an exercise may get back if its worker waits for a core
 
 
 @dataclass(frozen=True)
 class TimeLimits:
-    """Seconds that one call may take, and that all calls of one exercise may take together."""
+    """The seconds for one call, and for all calls of one exercise together."""
 
     call_seconds: float = 5.0
     exercise_seconds: float = 30.0
-    training: TrainingLimits | None = None  # of calls that train, which have limits of their own
+    training: TrainingLimits | None = None  # for calls that train, which have limits of their own
 
 
 @dataclass(frozen=True)
@@ -47,37 +47,37 @@ class Subject:
     forbidden: tuple[str, ...] = ()  # patterns of the names that the exercise forbids
     all_forbidden: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by exercise
     implements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by exercise
-    muted: tuple[str, ...] = ()  # packages that do nothing when the program imports them
+    muted: tuple[str, ...] = ()  # packages that do nothing if the program imports them
 
 
 class WorkerConnection:
-    """The connection of one submission to its worker; a lost worker is replaced in the next test.
+    """The connection of one submission to its worker; the next test replaces a lost worker.
 
-    `connect` starts a worker. Each program is loaded once for each worker, when it is first needed.
-    A program that fails to load is not run again: it fails every test with the same error.
+    `connect` starts a worker. Each worker loads a program once, when it is first needed. A program
+    that fails to load is not run again: every test fails with the same error.
     """
 
     def __init__(self, connect: Callable[[], Transport]) -> None:
-        self.layers: tuple[str, ...] = ()  # of the worker's confinement
-        self.lost: WorkerLost | None = None  # why a worker is gone through no fault of the code
+        self.layers: tuple[str, ...] = ()  # the layers of the worker's confinement
+        self.lost: WorkerLost | None = None  # why the worker is gone, if the code is not to blame
         self.called = False  # whether the test called the student's code
-        self.untold: set[str] = set()  # exercises whose last watched call did not come to its end
-        self.printed: list[str] = []  # by the student's code, in this test
-        self.next_id: Callable[[], int] = itertools.count(1).__next__  # for the next request
+        self.untold: set[str] = set()  # exercises whose last watched call did not finish
+        self.printed: list[str] = []  # the output of the student's code in this test
+        self.next_id: Callable[[], int] = itertools.count(1).__next__  # of the next request
         self._connect = connect
         self._transport: Transport | None = None
         self._loaded: dict[tuple[str, str], wire.Handle] = {}
         self._broken: dict[tuple[str, str], StudentFailure] = {}
         self._seconds_left: dict[str, float] = {}  # by exercise
-        self._late: set[tuple[str, str]] = set()  # exercises and calls that did not finish
+        self._late: set[tuple[str, str]] = set()  # calls that did not finish, with their exercises
         self._seconds_again: dict[str, float] = {}  # that such calls took again, by exercise
-        self._training: TrainingLog | None = None  # of the calls that train now
+        self._training: TrainingLog | None = None  # of the calls that are training
         self._training_left: dict[str, TrainingLimits] = {}  # by exercise
         self._worked_until = time.process_time()
-        self._waited = self._given_back = 0.0  # what the worker has waited for a core, so far
+        self._waited = self._given_back = 0.0  # seconds that the worker has waited for a core
         self._loss = ""  # why this test lost its worker
         self._seed = 0
-        self._has_quiet_calls = False  # sent, and not yet followed by an answer
+        self._has_quiet_calls = False  # sent quietly, with no answer after them yet
         self._is_unused = False  # whether the worker has loaded nothing yet
         self._searched: dict[tuple[str, str], list[Frame] | str] = {}  # by file and text
 
@@ -101,13 +101,13 @@ class WorkerConnection:
         self._post(request)
 
     def await_quiet_calls(self, subject: Subject) -> None:
-        """Wait for the quiet calls of the test; raise the failure of one, in this test still."""
+        """Wait for the quiet calls of the test, to raise the failure of one in this test."""
         if self._has_quiet_calls and self._transport is not None:
             self.ask(subject, wire.Sync(self.next_id()))
 
     @contextlib.contextmanager
     def training(self, subject: Subject, on_report: OnReport) -> Iterator[TrainingLog]:
-        """Let calls in the block train: within limits of their own, and with reports."""
+        """Let calls in the block train, within their own limits and with reports."""
         limits = subject.limits.training
         if limits is None:
             message = f"{subject.exercise} has no `[training]` in its exercise.toml"
@@ -145,16 +145,16 @@ class WorkerConnection:
         return self._loaded[key]
 
     def _search_ahead(self, subject: Subject) -> None:
-        """Search the sources before a worker loads one: later, that would take another worker."""
+        """Search the sources before the worker loads one: later, that would take another worker."""
         if self._transport is None or self._is_unused:
-            with contextlib.suppress(StudentFailure):  # whoever asks for the result hears of it
+            with contextlib.suppress(StudentFailure):  # the next `search` raises it again
                 self.search(subject)
 
     def search(self, subject: Subject) -> list[Frame]:
         """Return the places where the source of `subject` names a forbidden call.
 
-        A worker that has loaded nothing searches, so that a source which breaks the search costs
-        its own student only. Raises `StudentFailure` if the search gives up.
+        A worker that has loaded nothing searches, so that a source which breaks the search harms
+        only its own student. Raises `StudentFailure` if the search gives up.
         """
         source = subject.sources[subject.exercise]
         if not may_name(source.text, subject.forbidden):
@@ -171,9 +171,9 @@ class WorkerConnection:
     def _search(
         self, subject: Subject, *, alone: bool = False
     ) -> dict[tuple[str, str], list[Frame] | str]:
-        """Have all sources of the submission searched by the worker that will run them.
+        """Let the worker that will run the sources of the submission search all of them.
 
-        Once that has loaded one, or with `alone`, another worker searches this source alone.
+        If it has loaded one already, or with `alone`, another worker searches only this source.
         """
         patterns = {**subject.all_forbidden, subject.exercise: subject.forbidden}
         sources = {
@@ -199,7 +199,7 @@ class WorkerConnection:
         }
 
     def _ask_unused(self, subject: Subject, request: wire.Search) -> wire.Answer:
-        """Return the answer of a worker that has loaded nothing, which is ended if it fails."""
+        """Return the answer of a worker that has loaded nothing; end it if it fails."""
         if self._transport is None:
             self._transport = self._start_worker()
         transport = self._transport if self._is_unused else self._start_worker()
@@ -270,14 +270,14 @@ class WorkerConnection:
         finally:
             if log is None:
                 self._charge(subject, time.monotonic() - start)
-            self._own_seconds()  # those of the request are in what was charged
+            self._own_seconds()  # those of the request are charged already
         self._add_printed(answer.printed)
         if isinstance(answer, wire.Failure):
             raise _failure(answer)
         return answer
 
     def _add_printed(self, text: str) -> None:
-        room = 2 * wire.MAX_PRINTED - sum(map(len, self.printed))  # or more than workers send
+        room = 2 * wire.MAX_PRINTED - sum(map(len, self.printed))  # or more than a worker sends
         if text and room > 0:
             self.printed.append(text[:room])
 
@@ -306,7 +306,7 @@ class WorkerConnection:
     def _note_late(
         self, subject: Subject, name: str, failure: StudentFailure, seconds: float
     ) -> None:
-        """Note a call that did not finish, and what it printed."""
+        """Note a call that did not finish, and its output."""
         if failure.kind != "Timeout":
             return
         self._add_printed(failure.printed)
@@ -321,17 +321,17 @@ class WorkerConnection:
         self._late.add(call)
 
     def _own_seconds(self) -> float:
-        """Return the seconds that this process has computed since it was asked last.
+        """Return the seconds that this process has computed since the last call.
 
-        Processor time: a machine that stood still meanwhile costs the exercise nothing.
+        They are processor time, so a machine that stands still costs the exercise nothing.
         """
         before, self._worked_until = self._worked_until, time.process_time()
         return self._worked_until - before
 
     def _wait_of_worker(self, subject: Subject) -> float:
-        """Return how long the worker waited for a core, which costs an exercise nothing.
+        """Return the seconds that the worker waited for a core, which cost the exercise nothing.
 
-        It is asked for when an exercise has used up nearly all of its seconds.
+        It is called only when an exercise has used up nearly all of its seconds.
         """
         waited = self._transport.waited() if self._transport is not None else 0.0
         most = MOST_WAITED * subject.limits.exercise_seconds - self._given_back
@@ -341,13 +341,13 @@ class WorkerConnection:
         return back
 
     def _charge(self, subject: Subject, seconds: float) -> float:
-        """Charge seconds to the exercise; return those that it has left."""
+        """Charge seconds to the exercise; return its remaining ones."""
         left = self._seconds_left.get(subject.exercise, subject.limits.exercise_seconds)
         self._seconds_left[subject.exercise] = left - seconds
         return left - seconds
 
     def try_again(self, exercise: str) -> None:
-        """Forget what an exercise has used up, and its lost worker: the next test starts anew."""
+        """Forget the used time of an exercise, and its lost worker: the next test starts anew."""
         self.close()
         self.lost = None
         self._seconds_left.pop(exercise, None)
@@ -364,14 +364,14 @@ class WorkerConnection:
 
 
 def frame_at(use: Use, text: str, file: str) -> Frame:
-    """Return a use of a name as a place in its source."""
+    """Return the use of a name as a place in its source."""
     lines = text.split("\n", use.line)
     source = lines[use.line - 1].strip() if 0 < use.line <= len(lines) else ""
     return Frame(file, use.line, source[: wire.MAX_TEXT], 0, use.name)
 
 
 def _searched(answer: wire.Answer, count: int) -> list[list[Use] | str]:
-    """Return what a worker found in each of `count` sources, or the reason for finding nothing."""
+    """Return a worker's findings in each of `count` sources, or the reason why it has none."""
     if isinstance(answer, wire.Failure):
         raise _failure(answer)
     items = answer.value.items if isinstance(answer.value, wire.WireList) else []

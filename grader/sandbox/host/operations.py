@@ -1,4 +1,4 @@
-"""The operations that a worker reports: how many, what they made, and whether any are hidden."""
+"""The operations that a worker reports: their numbers, their results, and hidden ones."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from grader.report import Frame
 from grader.sandbox import wire
 
 CALLED_BACK = "unseen.callbacks"
-# How code hides operations, by the name that the watch gives it.
+# The ways in which code hides operations, by their names in the watch's report.
 HIDING = {
     "unseen.watch": (
-        "your code switched off what the grader watches it with; leave torch's modes and profiler, "
+        "your code switched off the grader's watch over it; leave torch's modes and profiler, "
         "and Python's tracing, alone"
     ),
     "unseen.operations": (
@@ -41,12 +41,12 @@ class MadeTensor:
 
     @property
     def elements(self) -> int:
-        """The number of its numbers."""
+        """The number of its elements."""
         return math.prod(self.shape)
 
     @property
     def bytes(self) -> int:
-        """The size of its numbers in memory."""
+        """The bytes of its elements."""
         return self.elements * self.item_bytes
 
 
@@ -64,17 +64,17 @@ class OperationCounts:
     largest: MadeTensor = field(default_factory=MadeTensor)
     peak: int = 0
     ran: Counter[str] = field(default_factory=Counter)
-    begins: list[str] = field(default_factory=list)  # where nan does, if `watch` is "nan"
+    begins: list[str] = field(default_factory=list)  # where nan begins, if `watch` is "nan"
     _unseen: Counter[str] = field(default_factory=Counter)
 
     @property
     def operations(self) -> int:
-        """The number of calls of torch's functions, kernels left out."""
+        """The number of calls of torch's functions, without kernels."""
         called = sum(n for name, n in self.counts.items() if name.startswith("torch."))
         return called + self._unseen[CALLED_BACK]
 
     def add(self, operations: Mapping[str, int]) -> None:
-        """Add what a call's watch reports."""
+        """Add the report of a call's watch."""
         for name, count in operations.items():
             if name.startswith("made."):
                 self._add_made(name.removeprefix("made.").split("x"), count)
@@ -99,7 +99,7 @@ class OperationCounts:
     def check(self, forbidden: Sequence[str] = ()) -> None:
         """Raise `StudentFailure` if the code hid operations, or ran one that is `forbidden`.
 
-        That is one whose name matches a pattern such as `torch*.layer_norm`.
+        An operation is forbidden if its name matches a pattern such as `torch*.layer_norm`.
         """
         for name, sentence in HIDING.items():
             if self._unseen[name]:
@@ -113,7 +113,7 @@ class OperationCounts:
 
 @functools.cache
 def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """Return an expression that matches a name which one of an exercise's patterns matches."""
+    """Return a regular expression for the names that one of the patterns matches."""
     return re.compile("|".join(map(translate, patterns or ("",))))
 
 

@@ -1,6 +1,6 @@
-"""What a process had of the processor, and how long it waited for one, as the kernel counts it.
+"""The kernel's counts of a process: its processor time, and its wait for a core.
 
-Only Linux says so; elsewhere nothing is known, and the clock decides. Knows nothing of workers.
+Only Linux has them; elsewhere nothing is known, and the clock decides. Knows nothing of workers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def used_by(pid: int) -> tuple[float, float] | None:
 
 
 def waited_by(pid: int) -> float:
-    """Return the seconds that a process could have run and got no core; 0 if that is unknown."""
+    """Return the seconds that a process waited for a core; 0 if that is unknown."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError, ValueError, IndexError):
             return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
@@ -31,10 +31,10 @@ def waited_by(pid: int) -> float:
 
 
 class Starvation:
-    """How long a process waits for a core from now on, which is no fault of its code.
+    """The wait of a process for a core from now on, which is no fault of its code.
 
-    Code can make itself wait, with many threads. So a process that computes for `seconds` is owed
-    nothing, and none is owed more than `MOST` times that.
+    Code can make itself wait, by starting many threads. So a process that computes for `seconds`
+    is owed nothing, and no process more than `MOST` times that.
     """
 
     MOST = 20.0

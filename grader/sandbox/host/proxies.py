@@ -24,14 +24,14 @@ from grader.sandbox.host.training import TrainingLog, Trainings
 
 MAX_OUTPUTS = 256  # tensors with gradients in one answer
 MAX_ARGUMENT = 40  # characters of an argument in a message
-MAX_SHOWN = 8  # numbers of a tensor of whole numbers that a message shows
-ARRAY, METHOD = "ndarray", "method"  # names of types: NumPy's array, and a bound method
+MAX_SHOWN = 8  # numbers shown of a tensor of whole numbers
+ARRAY, METHOD = "ndarray", "method"  # names of types: NumPy's arrays, and bound methods
 
 
 class Student:
     """The student's module: `student.masked_softmax(X, valid_lens)` calls across the boundary.
 
-    Every attribute is a name of the exercise; `code_of(student)` gives the code as a whole.
+    Every attribute is a name of the exercise; `code_of(student)` is the code as a whole.
     """
 
     def __init__(self, code: StudentCode) -> None:
@@ -54,14 +54,14 @@ class StudentCode(Protocol):
         """Return the function or class `name` of the student's module."""
 
     def manual_seed(self, seed: int, *, only_torch: bool = False) -> None:
-        """Seed torch's generator where the code runs, and all others that it may draw from."""
+        """Seed torch's generator in the code's process, and all others that it may use."""
 
     def watched(self, watch: wire.Watch) -> AbstractContextManager[OperationCounts]:
         """Count the operations of every call in the block, as `wire.Call` describes."""
 
     @property
     def trainings(self) -> Trainings:
-        """The trainings of the exercise that were done already."""
+        """The finished trainings of the exercise."""
 
     def training(self, name: str) -> AbstractContextManager[tuple[Any, TrainingLog]]:
         """Let calls in the block train; yield what they take as `report`, and the log of it."""
@@ -93,10 +93,10 @@ class RemoteCode:
         self.connection, self.subject, self.forbidden = connection, subject, subject.forbidden
         self.trainings = trainings or Trainings()
         self._counts: OperationCounts | None = None
-        self._is_training = False  # whose calls are many, and would take longer
-        self._written: tuple[Tensor, ...] | None = None  # those that calls may write into
-        self._last: Callable[[], str] = str  # returns the last call in words
-        self.names: set[str] = set()  # of the functions and classes that were asked for
+        self._is_training = False  # not watched, because its many calls would take longer
+        self._written: tuple[Tensor, ...] | None = None  # tensors that calls may write into
+        self._last: Callable[[], str] = str  # returns the last call as text
+        self.names: set[str] = set()  # of the functions and classes asked for
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return a function that calls `name` of the student's module in the worker."""
@@ -112,7 +112,7 @@ class RemoteCode:
         return call
 
     def manual_seed(self, seed: int, *, only_torch: bool = False) -> None:
-        """Seed torch's generator in the worker, and all others that the code may draw from."""
+        """Seed torch's generator in the worker, and all others that the code may use."""
         self.connection.load(self.subject)
         self.connection.reseed(seed, only_torch=only_torch)
 
@@ -122,7 +122,7 @@ class RemoteCode:
         self._counts = counts = OperationCounts(watch)
         untold, exercise = self.connection.untold, self.subject.exercise
         sees_all = watch in ("all", "memory")
-        if sees_all:  # a call that raises tells nothing of what the code calls otherwise
+        if sees_all:  # a call that raises does not show the code's usual calls
             untold.add(exercise)
         try:
             yield counts
@@ -134,7 +134,7 @@ class RemoteCode:
 
     @property
     def _watch(self) -> wire.Watch:
-        """What is counted of a request: of code that may not call everything, at least names."""
+        """The counts that a request asks for: at least names, if some calls are forbidden."""
         if self._counts is not None:
             return self._counts.watch
         if self._is_training or not self.forbidden:
@@ -142,7 +142,7 @@ class RemoteCode:
         return "all" if self.subject.exercise in self.connection.untold else "names"
 
     def _ask(self, request: Any, name: str = "") -> wire.Reply:
-        """Return the reply to a request that may be watched, and calls `name`."""
+        """Return the reply to a request, which calls `name` and may be watched."""
         try:
             reply = self.connection.ask(self.subject, request, name)
         except StudentFailure as failure:
@@ -152,7 +152,7 @@ class RemoteCode:
         return reply
 
     def _note(self, operations: Mapping[str, int]) -> None:
-        """Add what a watch reports to what is counted; without that, check it."""
+        """Add a watch's report to the counts; if there are none, only check it."""
         if self._counts is not None:
             self._counts.add(operations)
         elif operations:
@@ -255,11 +255,11 @@ class RemoteCode:
         return wire.Call(number, target, name, packed, named, grad, watch, quiet), tensors
 
     def _result(self, value: wire.Value, call: int, inputs: list[Tensor]) -> Any:
-        """Return a reply's value; the backward of tensors with gradients runs in the worker."""
+        """Return a reply's value; the backward pass of its tensors runs in the worker."""
         if isinstance(value, wire.WireTensor) and not value.requires_grad:
             return _tensor(value)
         tensors: list[Tensor] = []
-        places: list[int] = []  # in `tensors`, of those with gradients
+        places: list[int] = []  # the places, in `tensors`, of those with gradients
 
         def tensor(packed: wire.WireTensor) -> Tensor:
             plain = _tensor(packed)
@@ -274,7 +274,7 @@ class RemoteCode:
         if len(places) > MAX_OUTPUTS:
             raise StudentFailure("Protocol", f"your code returned {len(places)} tensors at once")
         outputs = [tensors[place] for place in places]
-        # Without it the outputs would have no backward if no input requires gradients.
+        # Without this input, the outputs would have no backward if no input requires gradients.
         anchor = torch.zeros((), requires_grad=True)
         with torch.enable_grad():
             joined = _RemoteCall.apply(self, call, outputs, anchor, *inputs)  # type: ignore[no-untyped-call]
@@ -308,7 +308,7 @@ class RemoteCode:
 
 
 class _RemoteCall(torch.autograd.Function):
-    """The autograd node of a call whose forward pass is done; its backward runs in the worker."""
+    """The autograd node of a finished call; its backward pass runs in the worker."""
 
     @staticmethod
     def forward(
@@ -333,8 +333,8 @@ class _RemoteCall(torch.autograd.Function):
 class Remote:
     """An object that lives in the worker."""
 
-    __made__: Callable[[], str] | None = None  # returns where it comes from, as code
-    __asked__: Mapping[str, str] = {}  # the names of parameters to ask for, by those that it has
+    __made__: Callable[[], str] | None = None  # returns its origin as code
+    __asked__: Mapping[str, str] = {}  # other names of its parameters, by their own names
 
     def __init__(self, code: RemoteCode, handle: wire.Handle) -> None:
         self.__code__, self.__handle__ = code, handle
@@ -348,7 +348,7 @@ class Remote:
         return self.__code__.call(self.__handle__.id, None, args, kwargs, self.__callee__, kind)
 
     def __callee__(self) -> str:
-        """Return what a call of this object calls, as code: of a module, its `forward`."""
+        """Return, as code, the target of a call of this object: of a module, its `forward`."""
         if self.__made__ is None:
             return self.__handle__.type_name
         made = self.__made__()
@@ -395,13 +395,13 @@ class Remote:
         self.__code__.call_quietly(self.__handle__.id, "load_state_dict", state, strict)
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
-        """Yield copies of the parameters by name, with their present gradients."""
+        """Yield copies of the parameters by name, with their current gradients."""
         for entry in self.__code__.inspect(self.__handle__.id):
             if entry.is_parameter:
                 yield self.__asked__.get(entry.name, entry.name), _parameter(entry)
 
     def parameters(self) -> Iterator[Tensor]:
-        """Return copies of the parameters, with their present gradients."""
+        """Return copies of the parameters, with their current gradients."""
         return (parameter for _, parameter in self.named_parameters())
 
     def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
@@ -433,7 +433,7 @@ def type_name(thing: Remote) -> str:
 
 
 def parameter_shapes(module: Remote) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each parameter by name, as it was when the module was made."""
+    """Return the shape of each parameter of the new module by name."""
     return {name: tuple(shape) for name, shape in module.__handle__.parameters.items()}
 
 
@@ -448,7 +448,7 @@ _CONVERSIONS = {
 def _write_back(
     changed: list[wire.Changed], tensors: list[Tensor], written: tuple[Tensor, ...]
 ) -> None:
-    """Write what a call changed into the tensors `written`; raise `Mismatch` for any other."""
+    """Write a call's changes into the tensors `written`; raise `Mismatch` for other changes."""
     for change in changed:
         if not 0 <= change.place < len(tensors):
             raise StudentFailure("Protocol", "your code interfered with the grader")
@@ -460,12 +460,12 @@ def _write_back(
             raise Mismatch("your code changed the shape or the dtype of its argument")
         try:
             old.detach().copy_(new)
-        except RuntimeError:  # an expanded view, into which no code can have written
+        except RuntimeError:  # an expanded view, into which no code can write
             raise StudentFailure("Protocol", "your code interfered with the grader") from None
 
 
 def _refuse_rewritten(places: list[int], given: list[Any]) -> None:
-    """Raise `Mismatch` for a list or dict that a call changed, while writes are looked for."""
+    """Raise `Mismatch` for a list or dict that a call changed, if writes are checked."""
     for place in places:
         if not 0 <= place < len(given):
             raise StudentFailure("Protocol", "your code interfered with the grader")
@@ -482,7 +482,7 @@ def _call_in_words(name: str, args: Any, kwargs: Mapping[str, Any]) -> str:
                 return str(value.tolist())
             return f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}"
         if isinstance(value, list | tuple) and any(isinstance(each, Tensor) for each in value):
-            inner = ", ".join(map(part, value[:MAX_ARGUMENT]))  # each has a character at least
+            inner = ", ".join(map(part, value[:MAX_ARGUMENT]))  # each has at least one character
             text = f"[{inner}]" if isinstance(value, list) else f"({inner})"
         else:
             text = repr(value)

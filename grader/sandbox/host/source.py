@@ -1,4 +1,4 @@
-"""Where workers come from: what a zygote and spawned workers have in common.
+"""The interface of a source of workers, which a zygote and spawned workers share.
 
 Imports no torch: a command starts the source first, and both then import torch at the same time.
 """
@@ -12,28 +12,28 @@ from typing import Protocol
 from grader.errors import InternalError, RequestError
 from grader.sandbox.control import Ended
 
-CONTROL_SECONDS = 60.0  # without a worker for so long, imports included, none will come
+CONTROL_SECONDS = 60.0  # seconds to start a worker, imports included
 
 
 class WorkerSource(Protocol):
-    """Where workers come from: forked by a zygote, or spawned one by one."""
+    """A source of workers: a zygote that forks them, or one that spawns each."""
 
-    on_wait: Callable[[], None]  # while a worker computes; may raise
+    on_wait: Callable[[], None]  # called while a worker computes; may raise
 
     def start(self) -> None:
-        """Start what the first worker needs; return while it still imports torch."""
+        """Start the process for the first worker; return while it still imports torch."""
 
     def prepare_training(self) -> None:
-        """Have the next workers start with what an optimizer imports, where that saves time."""
+        """Let the next workers start with an optimizer's imports, where that saves time."""
 
     def start_worker(self) -> tuple[socket.socket, int]:
         """Start a worker; return its socket and pid. Raises `InternalError` if none starts."""
 
     def interrupt(self, pid: int) -> None:
-        """Have worker `pid` send the place where its code is."""
+        """Make worker `pid` send the place where its code is."""
 
     def reap(self, pid: int, grace: float) -> Ended | None:
-        """End worker `pid` within `grace` seconds; return how, or None if that is not known."""
+        """End worker `pid` within `grace` seconds; return how it ended, or None if unknown."""
 
 
 def does_not_start(why: str) -> InternalError:

@@ -18,12 +18,12 @@ MODULE = "grader.sandbox.worker.spawned"
 
 
 class SpawnedWorkers:
-    """Workers that are spawned. With `ahead`, the next is started when one has ended."""
+    """Workers that are spawned. With `ahead`, the next one starts when one has ended."""
 
     def __init__(self, confinement: Confinement | None = None, *, ahead: bool = False) -> None:
         self.confinement = confinement or Confinement()
         self._ahead = ahead
-        self.on_wait: Callable[[], None] = lambda: None  # while a worker computes; may raise
+        self.on_wait: Callable[[], None] = lambda: None  # called while a worker computes; may raise
         self._spawner = Spawner(MODULE, "workers", clean_environment(**ONE_THREAD))
         self._running: dict[int, SpawnedProcess] = {}
 
@@ -57,12 +57,12 @@ class SpawnedWorkers:
         return connection, process.pid
 
     def interrupt(self, pid: int) -> None:
-        """Have worker `pid` send the place where its code is."""
+        """Make worker `pid` send the place where its code is."""
         if pid in self._running:
             self._running[pid].order()
 
     def reap(self, pid: int, grace: float) -> control.Ended | None:
-        """End worker `pid` within `grace` seconds; return how, or None if it is unknown."""
+        """End worker `pid` within `grace` seconds; return how it ended, or None if unknown."""
         process = self._running.pop(pid, None)
         if process is None:
             return None

@@ -1,4 +1,4 @@
-"""Processes that are started anew, where none can be forked and no descriptor passed on."""
+"""Processes that are started anew, on systems without fork or descriptors to pass on."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from grader.processes.child import module_command
 from grader.sandbox.invitation import LOOPBACK, ORDER, TOKEN_BYTES, Invitation
 from grader.scratch import ScratchFolder
 
-BEAT = 0.2  # seconds between two looks at whether a process that is awaited has ended
-ENDING_SECONDS = 0.5  # that a process has to end by itself, once it has no host
-GREETING_SECONDS = 5.0  # that whoever connects has for the token
-MAX_CALLERS = 100  # that are heard at once
-# Windows: a window would open, and Ctrl-C would end the process before the grader has.
+BEAT = 0.2  # seconds between two checks whether an awaited process has ended
+ENDING_SECONDS = 0.5  # seconds for a process without a host to end by itself
+GREETING_SECONDS = 5.0  # seconds for a caller to send the token
+MAX_CALLERS = 100  # callers heard at once
+# On Windows, else a window would open, and Ctrl-C would end the process before the grader does.
 NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
 
 class SpawnedProcess:
-    """A Python process that runs a module of ours, which meets this one as a `Guest`.
+    """A Python process that runs one of our modules and meets this one as a `Guest`.
 
-    It is started at once, and ended by `close`. Its scratch folder is removed by this process.
+    It starts at once, and `close` ends it. This process removes its scratch folder.
     """
 
     def __init__(self, module: str, purpose: str, env: Mapping[str, str]) -> None:
@@ -46,7 +46,7 @@ class SpawnedProcess:
                 stdout=subprocess.DEVNULL,
                 stderr=self._errors,
                 env=dict(env),
-                start_new_session=True,  # Ctrl-C is for this process, which then ends the other
+                start_new_session=True,  # Ctrl-C is for this process, which then ends it
                 creationflags=NO_WINDOW,
             )
             folder = os.path.realpath(self._scratch.path)
@@ -94,12 +94,12 @@ class SpawnedProcess:
         """Send the process an order."""
         assert self._process is not None
         assert self._process.stdin is not None
-        with contextlib.suppress(OSError, ValueError):  # whoever waits for the effect will notice
+        with contextlib.suppress(OSError, ValueError):  # the waiting code will notice
             self._process.stdin.write(ORDER)
             self._process.stdin.flush()
 
     def wait(self, seconds: float) -> int | None:
-        """Return the exit status of the process; None if it still runs after so long."""
+        """Return the exit status of the process; None if it still runs after `seconds`."""
         assert self._process is not None
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self._process.wait(seconds)
@@ -113,7 +113,7 @@ class SpawnedProcess:
                 with contextlib.suppress(OSError):
                     self._process.stdin.close()
             if sys.platform == "win32":
-                # In a venv, Python is a child of the process that is ended, and ends by itself.
+                # In a venv, Python is a child of the ended process, and ends by itself.
                 self.wait(ENDING_SECONDS)
             self._process.kill()
             self._process.wait()
@@ -122,22 +122,22 @@ class SpawnedProcess:
 
 
 class Callers:
-    """Whoever has connected to a listener: all are asked for the token, side by side.
+    """The callers of a listener, all of which are asked for the token at the same time.
 
-    Anybody on this machine may connect. Those who say nothing delay nobody: each has a few seconds,
-    and if there are many, the one who came first makes room for the next.
+    Any program on this machine may connect. A silent caller delays nobody: each has a few seconds,
+    and if there are many, the oldest one makes room for the next.
     """
 
     def __init__(self, listener: socket.socket, token: bytes) -> None:
         self._listener, self._token = listener, token
-        self._said: dict[socket.socket, bytes] = {}  # by caller, the first one first
+        self._said: dict[socket.socket, bytes] = {}  # by caller, the oldest first
         self._until: dict[socket.socket, float] = {}
         self._selector = selectors.DefaultSelector()
         listener.setblocking(False)
         self._selector.register(listener, selectors.EVENT_READ)
 
     def greet(self, seconds: float) -> socket.socket | None:
-        """Hear everybody for so long; return the one who has said the token."""
+        """Listen to all callers for some seconds; return the one with the token."""
         for key, _ in self._selector.select(seconds):
             caller = key.fileobj
             assert isinstance(caller, socket.socket)
@@ -152,7 +152,7 @@ class Callers:
         return None
 
     def _accept(self) -> None:
-        with contextlib.suppress(OSError):  # nobody calls any more
+        with contextlib.suppress(OSError):  # no caller is left
             caller, _ = self._listener.accept()
             caller.setblocking(False)
             if len(self._said) == MAX_CALLERS:
@@ -162,7 +162,7 @@ class Callers:
             self._selector.register(caller, selectors.EVENT_READ)
 
     def _hears_token(self, caller: socket.socket) -> bool:
-        """Read what a caller says; dismiss one who says something else."""
+        """Read a caller's bytes; dismiss a caller with a wrong token."""
         said = self._said[caller]
         try:
             piece = caller.recv(TOKEN_BYTES - len(said))
@@ -195,7 +195,7 @@ class Callers:
 
 
 class Spawner:
-    """Starts processes of one module; the next one can be started before it is needed."""
+    """Starts processes of one module; can start the next one before it is needed."""
 
     def __init__(self, module: str, purpose: str, env: Mapping[str, str]) -> None:
         self._module, self._purpose, self._env = module, purpose, env
@@ -209,14 +209,14 @@ class Spawner:
     def take(self) -> SpawnedProcess:
         """Return the next process, which the caller ends."""
         if self._next is not None and not self._next.has_folder:
-            self.close()  # it has waited for days, and was taken for a leftover
+            self.close()  # it has waited for days, and its folder was removed as a leftover
         self.start()
         assert self._next is not None
         taken, self._next = self._next, None
         return taken
 
     def close(self) -> None:
-        """End the process that nobody has taken."""
+        """End the process that was not taken."""
         if self._next is not None:
             self._next.close()
             self._next = None

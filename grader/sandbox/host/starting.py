@@ -1,4 +1,4 @@
-"""How the processes beside this one are started: forked, where that is safe, or spawned."""
+"""The start method of the processes beside this one: fork where that is safe, or spawn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VARIABLE = "GRADER_WORKERS"
 
 
 def start_method() -> str:
-    """Return how processes are started here: what the user wants, or else what is safe.
+    """Return the start method for processes here: the user's choice, or else a safe one.
 
     A fork is safe on Linux. On macOS, system libraries may not survive it; Windows has none.
     """
@@ -29,5 +29,5 @@ def start_method() -> str:
 
 
 def use_start_method(method: StartMethod) -> None:
-    """Start processes in this way from now on, also in the processes that this one starts."""
+    """Use this start method from now on, here and in the processes that this one starts."""
     os.environ[VARIABLE] = method

@@ -1,4 +1,4 @@
-"""A call in which the student's code trains a model: its limits, and what it reports."""
+"""A call in which the student's code trains a model: its limits and its reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grader.sandbox import wire
 from grader.sandbox.host.processor import used_by
 
 MIB = 1 << 20
-EVERY = 0.2  # seconds between two looks at what a worker has used
+EVERY = 0.2  # seconds between two checks of a worker's use
 KEPT = 512  # points of a loss curve
 
 Losses = tuple[tuple[int, float], ...]  # the step and the loss of each report
@@ -23,9 +23,9 @@ OnReport = Callable[[int, float], None]
 
 @dataclass(frozen=True)
 class TrainingLimits:
-    """What all training calls of one exercise may take together, and the memory of each.
+    """The limits of an exercise's training calls: time for all, and memory for each.
 
-    Only on Linux can a host see how much processor time and memory a worker takes.
+    Only on Linux can a host see a worker's processor time and memory.
     """
 
     seconds: float = 120.0
@@ -39,37 +39,37 @@ class Trained:
 
     state: Mapping[str, Tensor]
     losses: Losses = ()
-    kept: bool = False  # from an earlier check of the same code
+    kept: bool = False  # whether it comes from an earlier check of the same code
 
 
 @dataclass
 class Trainings:
     """The trainings of one exercise of a submission by name, so that each is done once.
 
-    `on_report` hears the name, step and loss of each report, `keep` of each training that is done.
+    `on_report` is called with the name, step and loss of each report, `keep` after each training.
     """
 
     seed: int = 0
     done: dict[str, Trained] = field(default_factory=dict)
     failed: dict[str, CheckFailure] = field(default_factory=dict)
-    reached: dict[str, dict[str, Reached]] = field(default_factory=dict)  # by what is reached
+    reached: dict[str, dict[str, Reached]] = field(default_factory=dict)  # by the name of the value
     on_report: Callable[[str, int, float], None] = lambda name, step, loss: None
     keep: Callable[[], None] = lambda: None
 
 
 class TrainingLog:
-    """The training calls of a block: what they may still use, and what they have reported."""
+    """The training calls of a block: their remaining limits, and their reports."""
 
     def __init__(self, left: TrainingLimits, on_report: OnReport) -> None:
         self.left, self._on_report = left, on_report
-        self.cpu_seconds = 0.0  # that the present call has used
+        self.cpu_seconds = 0.0  # seconds that the current call has used
         self._losses: list[tuple[int, float]] = []
         self._looked = 0.0
         self._before: tuple[float, float] | None = None
 
     @property
     def losses(self) -> Losses:
-        """The losses that were reported, evenly thinned if they are many."""
+        """The reported losses, evenly thinned if there are many."""
         every = -(-len(self._losses) // KEPT) or 1
         chosen = self._losses[::every]
         last = self._losses[-1:]
@@ -100,7 +100,7 @@ class TrainingLog:
 
     @property
     def last_words(self) -> str:
-        """What the last report says, to follow a sentence; empty without one."""
+        """The last report as the end of a sentence; empty without one."""
         if not self._losses:
             return ""
         step, loss = self._losses[-1]

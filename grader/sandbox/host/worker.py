@@ -24,31 +24,31 @@ from grader.sandbox.host.source import CONTROL_SECONDS, WorkerSource, cannot_con
 MAX_LINE = 80  # characters of a line of code in a message
 CHUNK = 1 << 18  # bytes for one send or receive
 STEP = 0.1  # seconds; the socket's timeout is set again only when it changes by a step
-BEAT = 0.5  # seconds that one wait for a worker takes at most
-STANDSTILL = 1.0  # seconds beyond a beat, after which this process must have stood still
-PLACE_SECONDS = 0.3  # that a worker has to tell where its code is, when its answer is late
-IMPORT_SECONDS = 20.0  # that a late worker has, once, for imports: torch loads parts on first use
-GRACE = 0.2  # seconds that a worker which hung up has to end, so that its exit status is known
-# Signals by which a system or a person ends processes. What a program does wrong raises others.
+BEAT = 0.5  # the most seconds of one wait for a worker
+STANDSTILL = 1.0  # seconds beyond a beat that show that this process stood still
+PLACE_SECONDS = 0.3  # seconds for a worker with a late answer to tell where its code is
+IMPORT_SECONDS = 20.0  # extra seconds, once, for imports: torch loads some parts on first use
+GRACE = 0.2  # seconds for a worker that hung up to end, so that its exit status is known
+# Signals by which a system or a person ends processes. A program's own faults raise others.
 FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT")
-# What Windows gives a process that it has ended, as exit codes from here on.
+# The smallest exit code of a process that Windows itself has ended.
 FIRST_FAULT = 0xC0000000
 FAULTS = {0xC0000005: "an access violation", 0xC00000FD: "a stack overflow"}
 T = TypeVar("T")
 
 
 class CallWatcher(Protocol):
-    """The interface of what watches a call that takes long."""
+    """The interface of a watcher of a long call."""
 
     def hear(self, progress: wire.TrainingStep) -> None:
-        """Take note of how far the code is."""
+        """Take note of the code's progress."""
 
     def check(self, pid: int) -> None:
         """Raise `StudentFailure` if the worker `pid` has used more than it may."""
 
 
 class Transport(Protocol):
-    """The interface of a worker as a connection uses it: one request, one answer."""
+    """The interface of a worker for a connection: one request, one answer."""
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ class Transport(Protocol):
     ) -> wire.Answer:
         """Send a request and return its answer. Raises `StudentFailure` after `seconds`.
 
-        The watcher hears how far the call is.
+        The watcher gets the call's progress.
         """
 
     def waited(self) -> float:
@@ -76,7 +76,7 @@ class Transport(Protocol):
 
 
 class Worker:
-    """A worker process: sends it requests, returns its answers, kills it when it is late."""
+    """A worker process: sends it requests, returns its answers, kills it if it is late."""
 
     def __init__(self, source: WorkerSource) -> None:
         self._source = source
@@ -85,9 +85,9 @@ class Worker:
         self._timeout_steps = 0
         self._layers: tuple[str, ...] | None = None
         self._has_imported = False
-        self._seconds = 0.0  # that the call which is under way may take
+        self._seconds = 0.0  # seconds for the current call
         self._starvation: Starvation | None = None  # of that call, once it has taken a beat
-        self._watcher: CallWatcher | None = None  # of the call that is under way
+        self._watcher: CallWatcher | None = None  # of the current call
         self._closed = False
 
     @property
@@ -116,11 +116,11 @@ class Worker:
     def request(
         self, request: Any, seconds: float, watcher: CallWatcher | None = None
     ) -> wire.Answer:
-        """Send a request and return its answer; the watcher hears how far it is until then.
+        """Send a request and return its answer; the watcher gets the progress until then.
 
         Raises `StudentFailure` if the answer does not come within `seconds` (`Timeout`), if the
         code ends the worker (`Crash`), or if it sends anything but the answer (`Protocol`). Raises
-        `WorkerLost` if something else ends the worker, or stops this process meanwhile.
+        `WorkerLost` if anything else ends the worker, or stops this process meanwhile.
         """
         assert self.layers
         self._outbox += wire.frame(request)
@@ -140,7 +140,7 @@ class Worker:
         return waited_by(self.pid)
 
     def _exchange(self, number: int, seconds: float) -> wire.Answer:
-        """Send what is queued and return the answer; wait longer, once, for an import."""
+        """Send the queued requests and return the answer; wait longer, once, for an import."""
         end = time.monotonic() + seconds
         try:
             self._send(end)
@@ -156,7 +156,7 @@ class Worker:
             raise late(seconds, place) from None
         except (EOFError, OSError) as error:
             raise self._failure_of(error) from None
-        except StudentFailure:  # of the watcher
+        except StudentFailure:  # raised by the watcher
             self.close()
             raise
         except wire.Malformed as error:
@@ -166,7 +166,7 @@ class Worker:
         return answer
 
     def _place(self) -> wire.Failure | None:
-        """Return where the code of a worker is that is late, if the worker can still tell."""
+        """Return the place of a late worker's code, if the worker can still tell."""
         self._buffer, self._starvation, self._seconds = b"", None, 0.0
         try:
             self._source.interrupt(self.pid)
@@ -176,19 +176,19 @@ class Worker:
         return answer if isinstance(answer, wire.Failure) and answer.kind == "Timeout" else None
 
     def _send(self, end: float) -> None:
-        """Send what is queued; after a `TimeoutError` the rest is still there."""
+        """Send the queued requests; after a `TimeoutError`, the rest is still queued."""
         while self._outbox:
             part = self._outbox[:CHUNK]
             sent = self._until(end, functools.partial(self._socket.send, part))
             self._outbox = self._outbox[sent:]
 
     def _until(self, end: float, transfer: Callable[[], T]) -> T:
-        """Return what a send or receive returns; wait for it in beats, until `end` at most.
+        """Return the result of a send or receive; wait for it in beats, at most until `end`.
 
-        While the worker waits for a core, the end moves.
-        After each beat, the source's `on_wait` may raise. A beat that takes much longer than it
-        may shows that this process stood still, and most likely the worker too. Raises
-        `TimeoutError` at the `end`, `WorkerLost` after a standstill.
+        While the worker waits for a core, the end moves. After each beat, the source's `on_wait`
+        may raise. A beat that takes much too long shows that this process stood still, and most
+        likely the worker as well. Raises `TimeoutError` at the `end`, `WorkerLost` after a
+        standstill.
         """
         while (left := self._left(end, begun := time.monotonic())) > 0:
             beat = self._set_timeout(left)
@@ -205,19 +205,19 @@ class Worker:
         raise TimeoutError
 
     def _left(self, end: float, now: float) -> float:
-        """Return the seconds until the end, and what a call that got no core is owed beyond it."""
+        """Return the seconds until the end, with those owed for the wait for a core."""
         left = end - now
         return left if left > 0 or self._starvation is None else left + self._starvation.owed()
 
     def _check(self) -> None:
-        """Raise `StudentFailure` if a call that is watched has used more than it may."""
+        """Raise `StudentFailure` if a watched call has used more than its limit."""
         if self._watcher is not None:
             self._watcher.check(self.pid)
 
     def _set_timeout(self, seconds: float) -> float:
-        """Have the kernel end a send or receive after a beat, or `seconds` if that is less.
+        """Make the kernel end a send or receive after a beat, or after `seconds` if that is less.
 
-        A timeout of the kernel saves the `poll` before each call that a Python timeout costs.
+        A timeout in the kernel saves a `poll` before each call, which a Python timeout needs.
         Return the timeout in seconds.
         """
         steps = math.ceil(min(seconds, BEAT) / STEP)
@@ -232,7 +232,7 @@ class Worker:
         return steps * STEP
 
     def _receive_answer(self, number: int | None, end: float) -> wire.Answer:
-        """Return the next answer; what comes before it, about request `number`, is passed on."""
+        """Return the next answer; pass on messages before it, about request `number`."""
         for _ in range(wire.MAX_PROGRESS):
             message = self._receive(end)
             if not isinstance(message, wire.TrainingStep):
@@ -242,7 +242,7 @@ class Worker:
                     raise wire.Malformed("progress of no call")
                 self._watcher.hear(message)
                 self._check()
-        raise wire.Malformed(f"progress was told more than {wire.MAX_PROGRESS} times")
+        raise wire.Malformed(f"progress was reported more than {wire.MAX_PROGRESS} times")
 
     def _receive(self, end: float) -> wire.Answer | wire.TrainingStep:
         size = HEADER.size
@@ -299,7 +299,7 @@ def _crash(how: str) -> StudentFailure:
 
 
 def late(seconds: float, place: wire.Failure | None) -> StudentFailure:
-    """Return the failure of code that did not finish, with the place where it was."""
+    """Return the failure of code that did not finish, with its place."""
     message = f"your code did not finish within {seconds:g} seconds"
     failure = StudentFailure("Timeout", message)
     if place is not None and place.frames:

@@ -1,4 +1,4 @@
-"""The host's handle on the zygote: starts it and asks it to fork and to end workers.
+"""The host's handle on the zygote: starts it, and asks it to fork and end workers.
 
 Imports no torch: a command starts the zygote first, and both then import torch at the same time.
 """
@@ -43,9 +43,9 @@ class Zygote:
         self._process: ChildProcess | None = None
         self._control = control
         self._is_shared = control is not None
-        self._is_preparing = False  # for training; the answer comes when that is done
-        self.has_died = False  # by itself; then the answers of its last workers are void
-        self.on_wait: Callable[[], None] = lambda: None  # while a worker computes; may raise
+        self._is_preparing = False  # for training; the answer comes when the imports are done
+        self.has_died = False  # by itself, which makes the answers of its last workers invalid
+        self.on_wait: Callable[[], None] = lambda: None  # called while a worker computes; may raise
         if control is not None:
             control.settimeout(CONTROL_SECONDS)
 
@@ -58,7 +58,7 @@ class Zygote:
 
     @property
     def pid(self) -> int | None:
-        """The process id of the zygote; None if it does not run or is another host's."""
+        """The process id of the zygote; None if it is not running or belongs to another host."""
         return self._process.pid if self._process else None
 
     def start(self) -> None:
@@ -76,7 +76,7 @@ class Zygote:
         self._control = self._process.orders
 
     def prepare_training(self) -> None:
-        """Have the zygote import what an optimizer imports; return while it still does."""
+        """Let the zygote import an optimizer's modules; return while it still does."""
         self.start()
         assert self._control is not None
         with contextlib.suppress(OSError):  # a worker that trains imports it itself
@@ -92,6 +92,7 @@ class Zygote:
             self.has_died = True
             if self._is_shared:
                 raise InternalError("the process that runs student code has ended") from error
+        # The zygote may have died since the last worker, so a new one gets a second attempt.
         try:
             return self._fork()
         except (OSError, EOFError) as error:
@@ -122,7 +123,7 @@ class Zygote:
         return ours
 
     def interrupt(self, pid: int) -> None:
-        """Have worker `pid` send the place where its code is."""
+        """Make worker `pid` send the place where its code is."""
         if self._control is not None:
             with contextlib.suppress(OSError, EOFError):  # ending the worker will notice
                 channel.send(self._control, control.encode(control.Interrupt(pid)))

@@ -1,4 +1,4 @@
-"""What is done to an `nn.Module` in one step, on either side of the boundary."""
+"""Changes of an `nn.Module` in one step, on either side of the boundary."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What calls a function for each element, such as `map`, written in Python so that it is seen.
+"""Functions such as `map`, which call another one for each element, in Python so that calls show.
 
-Python tells of no call that one C function makes of another. Nothing here keeps the C function that
-it takes the place of: student code would find it as a base, in a closure or as an attribute.
+Python does not report the calls of one C function by another. Nothing here keeps the C function
+that it replaces, because student code would find it as a base, in a closure or as an attribute.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NOTHING: Any = object()
 
 
 def seen(function: Any) -> Any:
-    """Return a function whose calls are counted, whatever calls it."""
+    """Return a function whose calls are counted, by any caller."""
     if not callable(function):
         return function
 
@@ -33,17 +33,17 @@ CALLED = seen(len).__code__
 
 
 def opaque(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a C function that calls this one, and tells nobody which that is."""
+    """Return a C function that calls this one without revealing it."""
     cached: Any = functools._lru_cache_wrapper
-    held: Any = cached(function, 0, False, tuple)  # it keeps no answers
+    held: Any = cached(function, 0, False, tuple)  # a cache of size 0 keeps no results
     held.__name__ = held.__qualname__ = function.__name__
     return held  # type: ignore[no-any-return]
 
 
 def count_callbacks() -> None:
-    """Let the C functions that call a function for each element be seen; before any student code.
+    """Make calls by C functions for each element visible; run before any student code.
 
-    They are replaced wherever a module has them, under any name.
+    The C functions are replaced in every module, under any name.
     """
     originals = {"reduce": functools.reduce}
     originals |= {name: getattr(builtins, name) for name in ("map", "filter")}
@@ -60,18 +60,18 @@ def count_callbacks() -> None:
 
 
 def _like(name: str) -> Any:
-    """Return what takes the place of a type of iterators, or of `reduce`."""
+    """Return the replacement for a type of iterators, or for `reduce`."""
     made = _MADE[name]
     if name == "reduce":
-        # torch compares the signature with its own unless it is this one.
+        # Unless the signature is this one, torch compares it with its own.
         return lambda *args, **kwargs: made(*args, **kwargs)  # noqa: PLW0108
-    # A class, as before, but whose objects are plain generators.
+    # A class, as before, but its objects are plain generators.
     new = {"__new__": lambda cls, *args, **kwargs: made(*args, **kwargs), "__module__": "builtins"}
     return type(name, (), new)
 
 
 def _taking(function: Any) -> Any:
-    """Return a function whose first argument is seen when it is called."""
+    """Return a function that counts the calls of its first argument."""
 
     def taking(called: Any, *args: Any, **kwargs: Any) -> Any:
         return function(seen(called), *args, **kwargs)

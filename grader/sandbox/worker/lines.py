@@ -1,8 +1,8 @@
-"""Counting the Python code that runs: its lines, its calls, and which functions of packages.
+"""Counts the Python code that runs: lines, calls, and functions of packages.
 
-It counts what runs, not what torch sees, so a loop over lists of numbers counts like any other.
-Like every watch it lives in the process of the code that it watches: it notices the ways of Python
-to get around it, not code that rewrites it.
+It counts running code, not torch's operations, so a loop over lists of numbers counts like any
+other. Like every watch, it lives in the process of the code that it watches: it notices Python's
+own ways around it, but not code that rewrites it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 from grader.sandbox.program import is_stand_in
 from grader.sandbox.worker.callbacks import CALLED
 
-Place = tuple[str, int]  # a file and a line of it, or one of the names below and 0
-CODE = ""  # how much code was called: it grows for code that is made for each size
-CALLED_BACK = "in C"  # calls of C functions by C functions, such as `map(math.sin, xs)`
-MAX_PLACES = 4096  # that are counted; code that runs in more of them is made in a loop
-MAX_CODES = 4096  # functions of packages that are remembered
+Place = tuple[str, int]  # a file and a line, or one of the names below and 0
+CODE = ""  # bytes of called code: they grow if code is generated for each size
+CALLED_BACK = "in C"  # calls by C functions of C functions, such as `map(math.sin, xs)`
+MAX_PLACES = 4096  # places that are counted; code with more of them is generated in a loop
+MAX_CODES = 4096  # remembered functions of packages
 MAX_NAME = 200  # characters of the name of a function
-# Modules within which functions of a package are called to load another, or on tensors that hold
-# no numbers, as when torch compiles.
+# Modules that call functions of a package to load another one, or on tensors without numbers, as
+# torch's compiler does.
 NOT_RUN_FOR_ITSELF = {"importlib._bootstrap", "_frozen_importlib", "torch._subclasses.fake_tensor"}
 
 HOMES = (
@@ -36,30 +36,30 @@ HOMES = (
 
 
 class LineCount:
-    """What one thread runs between `start` and `stop`, by place.
+    """The code that one thread runs between `start` and `stop`, by place.
 
-    Code of installed packages does not count, but what it calls does; `entered` names those of its
-    functions that the student's own code led to, if their names start with `package`. Without
-    `lines`, nothing else is noted.
+    Code of installed packages does not count, but the code that it calls does; `entered` has the
+    names of package functions that the student's own code led to, if they start with `package`.
+    Without `lines`, only these are noted.
     """
 
     def __init__(self, package: str, *, lines: bool = True) -> None:
         self.counts: dict[Place, int] = {}
         self.entered: set[str] = set()
         self._package, self._has_lines = package, lines
-        self._known: dict[int, CodeType] = {}  # by id, which holds as long as the code is kept
+        self._known: dict[int, CodeType] = {}  # by id, which is valid as long as the code is kept
         self._tracer: Any = None
-        self._open = 0  # frames whose lines are counted, and which have not ended
+        self._open = 0  # running frames whose lines are counted
         self._is_whole = True
 
     def start(self) -> None:
-        """Begin to count, unless somebody debugs: in a worker, no hook outlives a request."""
+        """Begin to count, unless a debugger is active; in a worker, no hook outlives a request."""
         if _GET_TRACE() is None:
             self._tracer = self._on_call()
             _SET_TRACE(self._tracer)
 
     def stop(self) -> bool:
-        """Stop counting; return False if the code switched off the counting of some line."""
+        """Stop counting; return False if the code switched off some of the counting."""
         if self._tracer is None:
             return True
         is_on = _GET_TRACE() is self._tracer
@@ -83,7 +83,7 @@ class LineCount:
 
         def on_call(frame: FrameType, event: str, _: Any) -> Any:
             code = frame.f_code
-            # Only code that a program has loaded or made has builtins of its own.
+            # Only code that a program has loaded or generated has its own builtins.
             if _IS_INSTALLED[code.co_filename] and frame.f_builtins is _BUILTINS:
                 if code is CALLED:
                     counts[CALLED_BACK, 0] = known((CALLED_BACK, 0), 0) + 1
@@ -115,7 +115,7 @@ class LineCount:
 
 
 class _Installed(dict[str, bool]):
-    """Whether a file is one of Python, of an installed package or of the grader."""
+    """Whether a file belongs to Python, to an installed package or to the grader."""
 
     def __missing__(self, file: str) -> bool:
         found = file.startswith(HOMES)

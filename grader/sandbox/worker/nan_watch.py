@@ -1,7 +1,7 @@
-"""Where nan begins in a call: the first function that returns it from arguments without any.
+"""The origin of nan in a call: the first function that returns it from arguments without nan.
 
-It looks at what functions of torch return, with torch's own record off, and so only notices code
-that hides nothing. What it tells explains an answer; no mark depends on it.
+It looks at the results of torch's functions, without torch's own record, so code can hide from it.
+Its report explains an answer; no mark depends on it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from torch.overrides import TorchFunctionMode
 
 from grader.sandbox.worker.torch_modes import ModeOnTop
 
-BEGINS = "begins."  # then what begins, why, the function, the file and the line
+BEGINS = "begins."  # then the value that begins, why, the function, the file and the line
 NAN, INFINITY, ROOT = "nan", "infinity", "root"  # the last: a root of 0, whose slope is infinite
-MAX_FILE, MAX_FUNCTION = 200, 60  # characters that are told
+MAX_FILE, MAX_FUNCTION = 200, 60  # characters reported of a name
 SOFTMAX = ("softmax", "log_softmax")
 DIVISIONS = ("div", "div_", "__rdiv__", "divide", "true_divide", "reciprocal")
 PRODUCTS = ("mul", "mul_", "multiply")
@@ -44,7 +44,7 @@ WRITERS = (
 class NanWatch:
     """A context manager that notes where nan begins in the code of some files, and infinity.
 
-    `reported` has one name for each: "begins.nan.<why>.<function>.<file>:<line>".
+    `reported` has a name for each: "begins.nan.<why>.<function>.<file>:<line>".
     """
 
     def __init__(self, files: Collection[str]) -> None:
@@ -53,7 +53,7 @@ class NanWatch:
 
     @property
     def reported(self) -> dict[str, int]:
-        """What begins, as names of counts."""
+        """The beginnings, as names of counts."""
         return {f"{BEGINS}{what}.{told}": 1 for what, told in self._mode.found.items()}
 
     def __enter__(self) -> NanWatch:
@@ -62,7 +62,7 @@ class NanWatch:
         return self
 
     def settle(self, *, draws: bool = False) -> None:
-        """Stop looking: all that follows is the grader's own."""
+        """Stop looking: all following calls are the grader's own."""
         on_top, self._on_top = self._on_top, None
         if on_top is not None:
             on_top.stop()
@@ -72,7 +72,7 @@ class NanWatch:
 
 
 class _Beginnings(TorchFunctionMode):
-    """Looks at what each function is given and returns."""
+    """Looks at the arguments and results of each function."""
 
     def __init__(self, files: Collection[str]) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class _Beginnings(TorchFunctionMode):
         had_zero = any(map(_has_zero, given))
         name = str(getattr(func, "__name__", ""))
         why = ""
-        with contextlib.suppress(Exception):  # of what has no numbers to look at
+        with contextlib.suppress(Exception):  # raised by tensors without numbers
             why = _why_nan(name, args, kwargs or {}) if not had_nan else ""
         result = func(*args, **(kwargs or {}))
         made = [*_numbers((result, args[:1] if name in WRITERS else ()))]
@@ -95,14 +95,14 @@ class _Beginnings(TorchFunctionMode):
             self._note(NAN, why or "other", name)
         elif name not in WRITERS and _infinities(made) - infinities:
             why = next((why for names, why in WHY_INFINITE if name in names), "other")
-            if why != "other" or not infinities:  # -inf may become inf
+            if why != "other" or not infinities:  # because -inf may become inf
                 self._note(INFINITY, why, name)
         elif had_zero and name in (*ROOTS, *NORMS, *POWERS):
             self._note(ROOT, "zero", name)
         return result
 
     def _note(self, what: str, why: str, name: str) -> None:
-        """Note where something begins, if it is the first time."""
+        """Note the place of a beginning, if it is the first one."""
         frame = sys._getframe(2)
         while frame is not None and frame.f_code.co_filename not in self._files:
             frame = frame.f_back  # type: ignore[assignment]
@@ -112,7 +112,7 @@ class _Beginnings(TorchFunctionMode):
 
 
 def _why_nan(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
-    """Return why a function makes nan of these arguments, which have none, in a word."""
+    """Return, in a word, why a function makes nan of these arguments without nan."""
     first = next(_numbers(args), None)
     if name in SOFTMAX:
         dim = kwargs.get("dim", args[1] if len(args) > 1 else -1)

@@ -1,8 +1,9 @@
-"""Counting the operations that code runs, and noticing code that hides some of them.
+"""Counts the operations that code runs, and notices code that hides some of them.
 
-A mode of torch counts what code calls by name, and torch's own record of operations, which lies
-beneath such modes, is compared with what it saw. Both live in the process of the code that they
-watch: they notice every way of torch itself to get around them, not code that rewrites them.
+A torch mode counts the functions that code calls by name, and its counts are compared with torch's
+own record of operations, which is taken beneath such modes. Both live in the process of the code
+that they watch: they notice every way around them that torch itself offers, but not code that
+rewrites them.
 """
 
 from __future__ import annotations
@@ -28,45 +29,45 @@ from grader.sandbox.worker.lines import LineCount
 from grader.sandbox.worker.torch_modes import ModeOnTop
 from grader.sandbox.worker.torch_record import MARK, Marks, TorchRecord
 
-# What a watch tells besides `torch.*`, as names of counts.
-KERNELS = "aten."  # torch's own name of an operation that ran, also within another
+# What a watch reports besides `torch.*`, as names of counts.
+KERNELS = "aten."  # torch's own name of an operation that ran, possibly within another one
 MADE = "made."  # with its shape: the largest tensor that a function returned
-PEAK = "peak.bytes"  # of tensors, the most at once beyond those from before the call
-ENTERED = "entered."  # with the full name in torch: a function written in Python that ran
-RAN = "ran."  # with a place as in `lines`: how often it ran
-UNSEEN = "unseen.operations"  # operations that ran where the modes were switched off
-CALLED_BACK = "unseen.callbacks"  # operations in code that a torch function called
-SWITCHED_OFF = "unseen.watch"  # the modes, the record or the count of lines were taken away
+PEAK = "peak.bytes"  # of tensors: the most at once, without those from before the call
+ENTERED = "entered."  # with its full name in torch: a Python function that ran
+RAN = "ran."  # with a place as in `lines`: the runs of it
+UNSEEN = "unseen.operations"  # operations that ran while the modes were off
+CALLED_BACK = "unseen.callbacks"  # operations in code that a torch function called back
+SWITCHED_OFF = "unseen.watch"  # the modes, the record or the count of lines were removed
 THREADS = "unseen.threads"  # threads that are older than the call, outlive it, or are hidden
 
-# The functions that start threads. `threading` uses the last one since Python 3.13. They have other
-# names as well.
+# The functions that start threads, which have other names as well. `threading` uses the last one
+# since Python 3.13.
 THREAD_STARTERS = ("start_new_thread", "start_joinable_thread")
-HIDDEN_NS = 20_000  # of processor time that the threads of a call need not account for
-IS_EXACT = sys.platform == "linux"  # elsewhere processor time is counted in long ticks
-THREAD_NS = 500_000  # of it, at most, that Python takes to start and end a thread
-# The functions that switch on what Python calls for lines and calls.
+HIDDEN_NS = 20_000  # seconds of processor time that no thread of a call has to account for
+IS_EXACT = sys.platform == "linux"  # longer where processor time is counted in long ticks
+THREAD_NS = 500_000  # the most seconds that Python takes to start and end a thread
+# The functions that switch on Python's hooks for lines and calls.
 TRACE_SWITCHES = ("settrace", "setprofile")
 # Methods that call a function for each number of a tensor.
 FOR_EACH_NUMBER = {"apply_", "map_", "map2_"}
-# Functions that run code which no argument shows: hooks, or the backward of somebody's function.
+# Functions that run code not seen in any argument: hooks, or a custom function's backward.
 CALLS_BACK = {"backward", "grad"}
-# Arguments that run no code of their own while torch looks at them, and what holds such arguments.
+# Types of arguments that run no code while torch looks at them, and of containers for these.
 PLAIN_TYPES = {
     *(Tensor, torch.nn.Parameter, torch.nn.Buffer, torch.Size, torch.dtype, torch.device),
     *(torch.layout, torch.memory_format, torch.Generator),
     *(int, float, bool, complex, str, type(None), type(...)),
 }
 PLAIN_CONTAINERS = {list, tuple}
-MAX_FILE = 200  # characters of the name of a file that are told
-KERNEL_WATCHES = ("all", "memory")  # those that count operations as well as functions
+MAX_FILE = 200  # characters reported of a file's name
+KERNEL_WATCHES = ("all", "memory")  # watches that count operations as well as functions
 
-_active: list[OperationWatch | NameWatch] = []  # innermost last; threads report to it
-_own_threads = 0  # of the worker itself, beside the main one
+_active: list[OperationWatch | NameWatch] = []  # innermost last; threads report to that one
+_own_threads = 0  # threads of the worker itself, besides the main one
 
 
 def count_own_threads() -> None:
-    """Take the threads that run now for the worker's own: they compute nothing."""
+    """Count the running threads as the worker's own, which compute nothing."""
     global _own_threads
     _own_threads = _thread._count()
 
@@ -84,11 +85,10 @@ class OperationWatch:
     leaves out the operations, "memory", which adds the peak of memory to them, "work", which counts
     the lines and calls of Python beside the functions, or "", which counts nothing.
 
-    Threads started in the block count as well. `settle` ends the counting; until the block ends,
-    torch's record still names what runs, so that an answer can be packed in the block. What is
-    reported holds the largest tensor that a function returned, too: "made.2x3" is the number of
-    bytes of each of its numbers. A view that holds a number in several places, such as an expanded
-    one, does not count.
+    Threads started in the block count as well. `settle` ends the counting; torch's record goes on
+    until the block ends, so that an answer can be packed in the block. The report also has the
+    largest tensor that a function returned: "made.2x3" is the number of bytes of each of its
+    numbers. A view that holds a number in several places, such as an expanded one, does not count.
     """
 
     def __init__(self, watch: str = "all") -> None:
@@ -100,15 +100,15 @@ class OperationWatch:
             not watch,
         )
         self._threads = 0
-        self.is_overflow = False  # whether the call ended because it called too deep
-        self._hidden_ns = self._excused_ns = 0  # of processor time that other threads took
+        self.is_overflow = False  # whether the call ended because of too deep recursion
+        self._hidden_ns = self._excused_ns = 0  # seconds of processor time that other threads took
         self._draws = False
         self._counting: _Counting | None = None
         self._largest, self._made = 1, dict[str, int]()
 
     @property
     def reported(self) -> dict[str, int]:
-        """The counts; of a call that made a module, all but those of drawing its weights."""
+        """The counts, without those for the initial weights if the call made a module."""
         if not self._draws:
             return {**self.counts, **self._made}
         kept = (KERNELS, RAN, ENTERED, SWITCHED_OFF, THREADS)
@@ -133,19 +133,19 @@ class OperationWatch:
         if self._is_off:
             return self
         _prepare()
-        _SET_THREADS(1)  # of torch's own, which would take time of the processor as well
+        _SET_THREADS(1)  # torch's own threads would take processor time as well
         self._threads = _other_threads()
         self._excused_ns = HIDDEN_NS
-        self._hidden_ns = _thread_ns() - _process_ns()  # in this order, never too much in the end
+        self._hidden_ns = _thread_ns() - _process_ns()  # in this order, the sum is never too large
         self._counting = _Counting(self)
         self._counting.start()
         _active.append(self)
         return self
 
     def settle(self, *, draws: bool = False) -> None:
-        """Stop counting calls: all that follows is the grader's own.
+        """Stop counting calls: all following ones are the grader's own.
 
-        `draws` says that the call made a module: it computed no answer, but drew weights.
+        `draws` says that the call made a module: it drew weights, and computed no answer.
         """
         self._draws = draws
         if self._counting is not None:
@@ -154,7 +154,7 @@ class OperationWatch:
     def __exit__(self, kind: type[BaseException] | None, *exc: Any) -> None:
         if self._is_off:
             return
-        # Python drops a trace that cannot be called for lack of stack.
+        # Python removes a trace function that it cannot call because the stack is full.
         self.is_overflow = kind is not None and issubclass(kind, RecursionError)
         _active.remove(self)
         counting, self._counting = self._counting, None
@@ -170,21 +170,21 @@ class OperationWatch:
         self.counts[name] += 1
 
     def in_thread(self) -> _Counting:
-        """Return what counts the operations of another thread in the block."""
+        """Return the counter for another thread in the block."""
         return _Counting(self)
 
     def end_thread(self) -> None:
-        """Note the processor time of the present thread, which ends."""
+        """Note the processor time of the current thread, which ends."""
         self._excused_ns += _thread_ns() + THREAD_NS
 
 
 class NameWatch:
-    """A context manager for one call after the other that notes the names of functions called.
+    """A context manager, for one call after the other, that notes the names of called functions.
 
-    `reported` has those of the last call that no call before it had, each once. It costs a fifth of
-    what an `OperationWatch` does, so that every call of code that may not call everything can be
-    watched; but it does not see what runs where torch's modes are switched off for a while, in code
-    that torch calls back, or in a thread that is older than the call.
+    `reported` has the new names of the last call, each once. It costs a fifth of an
+    `OperationWatch`, so that every call of code with forbidden functions can be watched; but it
+    does not see operations while torch's modes are switched off, in code that torch calls back, or
+    in a thread that is older than the call.
     """
 
     def __init__(self) -> None:
@@ -202,7 +202,7 @@ class NameWatch:
         return self
 
     def settle(self, *, draws: bool = False) -> None:
-        """Stop noting calls; `draws` says that the call made a module, and called no answer's."""
+        """Stop noting calls; `draws` says that the call made a module and computed no answer."""
         if self._mode is None:
             return
         mode, self._mode = self._mode, None
@@ -222,11 +222,11 @@ class NameWatch:
         self.reported[name] = 1
 
     def in_thread(self) -> ModeOnTop:
-        """Return what notes the calls of a thread in the block."""
+        """Return the notes for a thread in the block."""
         return ModeOnTop(_Names(self._called))
 
     def end_thread(self) -> None:
-        """Note nothing of a thread that ends."""
+        """Do nothing when a thread ends."""
 
 
 class _Counting:
@@ -247,7 +247,7 @@ class _Counting:
             self._lines.start()
 
     def settle(self) -> None:
-        """Take the mode off; note whether somebody else did, or left modes of their own."""
+        """Remove the mode; note whether the code removed it before, or left its own modes."""
         if self._mode is None:
             return
         mode, self._mode = self._mode, None
@@ -263,7 +263,7 @@ class _Counting:
         self._record.end()
 
     def stop(self) -> None:
-        """End the record and add what it shows beyond the mode."""
+        """End the record, and add the operations that the mode did not see."""
         self.settle()
         record, counts = self._record, self._watch.counts
         if not record.stop():
@@ -274,7 +274,7 @@ class _Counting:
             counts.update({KERNELS + name: n for name, n in record.operations().items()})
         unseen, is_whole = record.unseen()
         for mark, count in unseen.items():
-            # Where only numbers count, one that torch's modes did not see counts like any other.
+            # Without kernels, an operation that torch's modes did not see counts like any other.
             is_hidden = mark == record.marks.none and self._watch.kernels
             if mark != record.marks.end:
                 counts[UNSEEN if is_hidden else CALLED_BACK] += count
@@ -297,7 +297,7 @@ class _Names(TorchFunctionMode):
 
 
 class _Functions(TorchFunctionMode):
-    """Counts the functions that are called, and marks in torch's record what they run."""
+    """Counts called functions, and marks their operations in torch's record."""
 
     def __init__(self, watch: OperationWatch, marks: Marks) -> None:
         super().__init__()
@@ -317,7 +317,7 @@ class _Functions(TorchFunctionMode):
             with MARK(self._seen if is_plain else self._open):
                 result = func(*args, **(kwargs or {}))
         else:
-            _RECORD(False)  # what a function runs is of no interest, and recording it costs time
+            _RECORD(False)  # operations inside a function do not matter, and recording costs time
             try:
                 result = func(*args, **(kwargs or {}))
             finally:
@@ -327,7 +327,7 @@ class _Functions(TorchFunctionMode):
 
 
 def _are_plain(values: Collection[Any]) -> bool:
-    """Return whether no code of the student runs while torch looks at the arguments of a call."""
+    """Return whether torch can look at a call's arguments without running student code."""
     return _IS_PLAIN([type(value) for value in values]) or all(_is_plain(v) for v in values)
 
 
@@ -340,13 +340,13 @@ def _is_plain(value: Any) -> bool:
 
 @functools.cache
 def _prepare() -> None:
-    """Put counting functions where torch leads past its record; once, before any student code.
+    """Replace torch's ways past its record by counting functions, before any student code.
 
-    The process that workers are forked from watches calls of its own, so that nobody can keep a
-    reference to what was there before.
+    The process that forks workers does this too, so that no code can keep a reference to the
+    original functions.
     """
     torch.jit._state.disable()
-    os.environ["PYTORCH_JIT"] = "0"  # torch asks both; forward derivatives compile without it
+    os.environ["PYTORCH_JIT"] = "0"  # torch asks both; forward derivatives compile only without it
     count_callbacks()
     for name in TRACE_SWITCHES:
         setattr(sys, name, _noticing(getattr(sys, name)))
@@ -362,7 +362,7 @@ def _prepare() -> None:
 
 
 def _count_starts() -> None:
-    """Let the threads that Python starts count, under whatever name a module has the starter."""
+    """Make new threads of Python count, under any name that a module has for the start function."""
     starts = [start for name in THREAD_STARTERS if (start := getattr(_thread, name, None))]
     counting = [_counting_start(start) for start in starts]
     for module in (_thread, threading):
@@ -372,7 +372,7 @@ def _count_starts() -> None:
 
 
 def _counting_start(start: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `start`, a function that starts a thread, so that the thread counts too."""
+    """Return `start`, a function that starts a thread, changed so that the thread counts."""
 
     def counting_start(function: Callable[..., Any], *rest: Any, **options: Any) -> Any:
         if not _active:

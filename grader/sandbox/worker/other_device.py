@@ -1,4 +1,4 @@
-"""A device other than the CPU, for code that is to work on any, on a machine that has none."""
+"""A simulated device besides the CPU, which tells on any machine if code works on other devices."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-MAX_DEPTH = 8  # of containers within containers, which may also hold themselves
+MAX_DEPTH = 8  # levels of nested containers, which may also contain themselves
 
 
 class TwoDevices(RuntimeError):
-    """An operation was given tensors of two devices."""
+    """An operation got tensors on two devices."""
 
 
 def move(module: nn.Module) -> None:
-    """Move a module to another device, of which there is none; its `forward` runs as if there.
+    """Move a module to the simulated device; its `forward` runs as if there.
 
-    `module.to` is called, and takes parameters and buffers along. All other tensors that there are
-    stay on the CPU, and so does what `forward` makes without naming a device; its arguments are on
-    the other device. Where the two meet, `forward` raises `TwoDevices`. All values are computed as
-    ever: on `meta`, a device without values, right code such as `if mask.all()` cannot run.
+    `module.to` is called, and takes parameters and buffers along. All other existing tensors stay
+    on the CPU, and so do tensors that `forward` makes without naming a device; its arguments are
+    on the other device. If tensors on both meet, `forward` raises `TwoDevices`. All values are
+    really computed: on `meta`, a device without values, right code such as `if mask.all()` cannot
+    run.
     """
     mode = _OtherDevice()
     with mode:
@@ -42,17 +43,17 @@ def move(module: nn.Module) -> None:
 
 
 class _OtherDevice(TorchFunctionMode):
-    """Knows which tensors are on the CPU: at first, all that exist and that no mode moved.
+    """Knows which tensors are on the CPU: at first, all existing tensors that were not moved.
 
-    A later tensor that no call seen here made is on the CPU if its memory is NumPy's, and counts as
-    one of the other device if not: better to miss a mistake than to find one in right code.
+    A later tensor that no call seen here made is on the CPU if its memory is NumPy's; otherwise it
+    counts as one on the other device: better to miss a mistake than to find one in right code.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        # What is frozen was there before any program, and is none of its tensors.
+        # Frozen objects existed before any program, so they are none of its tensors.
         existing = (thing for thing in gc.get_objects() if issubclass(type(thing), Tensor))
-        self._on_cpu = {  # tensors are kept, so that ids stay theirs
+        self._on_cpu = {  # the tensors are kept, so that no other object gets their ids
             id(tensor): tensor for tensor in existing if tensor not in _MOVED
         }
 
@@ -78,9 +79,9 @@ class _OtherDevice(TorchFunctionMode):
         result = func(*map(_really, args), **{key: _really(value) for key, value in kwargs.items()})
         changed = any(result is tensor for tensor in tensors)
         if target is not None and changed:
-            result = result.clone()  # torch sees no move, and returns the tensor itself
+            result = result.clone()  # torch sees no move, so it returns the tensor itself
         elif changed:
-            return result  # in place, so it stays where it is
+            return result  # in place, so the tensor stays on its device
         decide = tensors[:1] if name in _COPIES else tensors
         is_here = target == _CPU or (target is None and all(map(self._is_here, decide)))
         for tensor in _tensors(result):
@@ -120,7 +121,7 @@ class _OtherDevice(TorchFunctionMode):
     def _refuse_mixture(self, name: str, args: Sequence[Any], tensors: list[Tensor]) -> None:
         """Raise `TwoDevices` if torch would not take these tensors together.
 
-        It takes a single number of the CPU, indices for a tensor elsewhere, and copies.
+        torch accepts a single number on the CPU, indices for a tensor elsewhere, and copies.
         """
         if name in _COPIES or (name == "__getitem__" and not self._is_here(args[0])):
             return
@@ -133,21 +134,21 @@ class _OtherDevice(TorchFunctionMode):
 
 
 def _really(value: Any) -> Any:
-    """Return the CPU for the other device, of which there is none."""
+    """Return the CPU in place of the simulated device."""
     is_elsewhere = isinstance(value, torch.device | str) and str(value) == _ELSEWHERE.type
     return _CPU if is_elsewhere else value
 
 
 def _is_memory_of_others(tensor: Tensor) -> bool:
-    """Tell whether torch did not allocate what a tensor holds: `from_numpy` shows it an array."""
+    """Return whether torch did not allocate a tensor's memory, as after `from_numpy`."""
     try:
         return not tensor.untyped_storage().resizable()
-    except NotImplementedError:  # as for a tensor within vmap
+    except NotImplementedError:  # such as a tensor inside vmap
         return False
 
 
 def _tensors(value: Any, depth: int = 0) -> Iterator[Tensor]:
-    """Yield a tensor, or those that lists, tuples and dicts hold."""
+    """Yield a tensor, or the tensors in lists, tuples and dicts."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, list | tuple | dict) and depth < MAX_DEPTH:
@@ -156,7 +157,8 @@ def _tensors(value: Any, depth: int = 0) -> Iterator[Tensor]:
 
 
 _CPU, _ELSEWHERE = torch.device("cpu"), torch.device("meta")
-# What is elsewhere, and may outlive its module: a mask that is cached for each device, say.
+# The tensors elsewhere, which may outlive their module: a mask cached for each device, for
+# example.
 _MOVED: MutableMapping[Tensor, bool] = WeakIdKeyDictionary()
 _DEVICE_OF = Tensor.device.__get__
 _SET_DATA = Tensor.data.__set__  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What student code prints, cut to what a report can show."""
+"""The output of student code, cut to a size that a report can show."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from grader.sandbox import wire
 
 
 class CapturedOutput(io.TextIOBase):
-    """A `sys.stdout` that keeps what the student's code prints, up to a limit for each test."""
+    """A `sys.stdout` that stores the output of the student's code, up to a limit for each test."""
 
     encoding = "utf-8"
 
@@ -21,7 +21,7 @@ class CapturedOutput(io.TextIOBase):
         self._room = wire.MAX_PRINTED
 
     def write(self, text: str) -> int:
-        """Keep `text` up to the limit; return its length."""
+        """Store `text` up to the limit; return its length."""
         if self._room > 0:
             self._parts.append(text[: self._room])
             self._room -= len(text)
@@ -30,7 +30,7 @@ class CapturedOutput(io.TextIOBase):
         return len(text)
 
     def take(self) -> str:
-        """Return what was printed since the last `take`."""
+        """Return the output since the last `take`."""
         text = "".join(self._parts)
         self._parts.clear()
         return text

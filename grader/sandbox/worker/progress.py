@@ -1,4 +1,4 @@
-"""What the student's code tells about a call that takes long: `report(step, loss)`."""
+"""The progress of a long call, by the `report(step, loss)` of the student's code."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from grader.sandbox import wire
 
-DENSE = 256  # calls that are all told; of twice as many, every 2nd is, and so on
+DENSE = 256  # calls that are all passed on; of twice as many, every 2nd one, and so on
 
 
 class CallProgress:
-    """The progress of one call: `report` is what the student's code gets, in the block alone."""
+    """The progress of one call: the student's code gets `report`, which works in the block only."""
 
     def __init__(self, number: int, tell: Callable[[wire.TrainingStep], None]) -> None:
         self._number, self._tell = number, tell
@@ -23,13 +23,13 @@ class CallProgress:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        """Tell what was reported last, so that a loss is known from the end of a training."""
+        """Pass on the last report, so that the loss at the end of a training is known."""
         self._is_over = True
         if self._untold is not None:
             self._tell(self._untold)
 
     def report(self, step: Any, loss: Any) -> None:
-        """Tell the host the step and the loss of it; of many calls, not every one.
+        """Tell the host a step and its loss; of many calls, only some are passed on.
 
         Raises an error if they are not numbers.
         """

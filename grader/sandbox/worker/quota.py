@@ -1,7 +1,8 @@
 """Quotas on a worker's threads and files, which the zygote enforces from outside.
 
-The kernel limits the size of a file but not of a folder nor of all writes, and threads only for
-each user. So the zygote checks them many times a second and ends a worker that exceeds a quota.
+The kernel limits the size of a file, but neither of a folder nor of all writes, and threads only
+for each user. So the zygote checks these many times a second, and ends a worker that exceeds a
+quota.
 """
 
 from __future__ import annotations
@@ -17,24 +18,24 @@ from grader.sandbox.control import HUNG_UP
 
 CHECK_SECONDS = 0.05
 MAX_FOLDER_BYTES = 32 * 1024 * 1024
-MAX_WRITTEN_BYTES = 1024 * 1024 * 1024  # in a worker's life, as `WrittenBytes` counts them
-LEAST_WRITTEN_BYTES = 1024 * 1024  # of a file that changed between two checks
+MAX_WRITTEN_BYTES = 1024 * 1024 * 1024  # bytes in a worker's life, as `WrittenBytes` counts them
+LEAST_WRITTEN_BYTES = 1024 * 1024  # the least bytes for a file that changed between two checks
 MAX_FILES = 256
 MAX_THREADS = 64
 BLOCK = 512  # bytes in a unit of `st_blocks`
 
 
 class WrittenBytes:
-    """About how many bytes a worker has written to its files in its life.
+    """The approximate number of bytes that a worker has written to its files in its life.
 
-    The kernel counts them too, but tells only root, because nobody may inspect a worker. So every
-    file that changed since the last check counts with its whole size. A small one counts as more,
-    because it can be written many times between two checks.
+    The kernel counts them too, but only root can read that, because nobody may inspect a worker.
+    So every file that changed since the last check counts with its whole size. A small file counts
+    as a larger one, because it can be written many times between two checks.
     """
 
     def __init__(self) -> None:
         self.total = 0
-        self._changed: dict[str, int] = {}  # by file, the time of its last change
+        self._changed: dict[str, int] = {}  # the time of the last change, by file
 
     def add(self, entry: os.DirEntry[str], status: os.stat_result) -> None:
         """Count a file that is in the folder, if it has changed."""
@@ -48,7 +49,7 @@ class QuotaMonitor:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._reasons: dict[int, str] = {}  # by worker, why it was ended; empty while it runs
+        self._reasons: dict[int, str] = {}  # by worker, why it was ended; empty while it is running
         self._written: dict[int, WrittenBytes] = {}  # by worker
         self._checked = time.monotonic()
 
@@ -84,7 +85,7 @@ class QuotaMonitor:
     def end(self, pid: int, grace: float) -> tuple[int, str]:
         """End a worker after at most `grace` seconds and remove its folder.
 
-        Return its exit status (negative: a signal), and why it was ended if it was ended here.
+        Return its exit status (negative: a signal), and the reason if it was ended here.
         """
         deadline = time.monotonic() + grace
         options = os.WEXITED | os.WNOHANG | os.WNOWAIT
@@ -139,7 +140,7 @@ def _kill(pid: int) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a private folder; the host removes what remains with the root."""
+    """Remove a private folder; the host removes any rest together with the root."""
     try:
         for entry in os.scandir(folder):
             os.unlink(entry.path)

@@ -33,9 +33,9 @@ from grader.sandbox.worker.other_device import move
 from grader.sandbox.worker.output import CapturedOutput
 from grader.sandbox.worker.progress import CallProgress
 
-MAX_FRAMES = 6  # frames of an error that are sent
+MAX_FRAMES = 6  # frames sent of an error
 GPU = re.compile(r"\bCUDA\b|NVIDIA|\bMPS\b")
-# Beginnings of lines that are no Python, and what a line is that has one.
+# Beginnings of lines that are not Python, and a description of such a line.
 STRAY = {
     "<<<<<<< ": "is a mark that git left where two versions conflict: keep one of them",
     ">>>>>>> ": "is a mark that git left where two versions conflict: keep one of them",
@@ -43,19 +43,19 @@ STRAY = {
     "!": "is a command for a notebook: remove it",
     "%": "is a command for a notebook: remove it",
 }
-LONG_LINE = 70  # characters of a line of code that a report shows as a whole
+LONG_LINE = 70  # characters of a line of code that a report shows uncut
 TOO_MANY = re.compile(
     r"(\w+)\.(\w+)\(\) takes \d+ positional arguments? but \d+ (?:was|were) given"
 )
-UNINITIALISED = "uninitialized parameter"  # in what torch says of a lazy layer
-MAX_USES = 20  # of forbidden names in one source that are sent
-_CLONE, _REQUIRES_GRAD = Tensor.clone, Tensor.requires_grad_  # before anybody replaces them
+UNINITIALISED = "uninitialized parameter"  # in torch's message on a lazy layer
+MAX_USES = 20  # uses of forbidden names that are sent for one source
+_CLONE, _REQUIRES_GRAD = Tensor.clone, Tensor.requires_grad_  # kept before anybody can replace them
 
 
 def _as_it_is(model: Any = None, **options: Any) -> Any:
-    """Return a function or module uncompiled, or a decorator that does, as `torch.compile` would.
+    """Replace `torch.compile`: return a function or module uncompiled, or a decorator that does.
 
-    Both compute the same. A compiler would take seconds, and write files.
+    The results are the same. A compiler would take seconds, and write files.
     """
     return (lambda given: given) if model is None else model
 
@@ -87,14 +87,14 @@ class Server:
         self._graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}  # leaves, outputs, by call
         self._next = 1
         self._last_seed = 0
-        self._draws_elsewhere = False  # whether the code may use other generators than torch's
+        self._draws_elsewhere = False  # whether the code may use generators other than torch's
         self._active: Program | None = None
         self._watch: OperationWatch | NameWatch | NanWatch | None = None
-        self._names = NameWatch()  # of all calls of this test
+        self._names = NameWatch()  # the watch of all calls of this test
         self._owed: wire.Failure | None = None  # of a quiet call; the next answer
 
     def answer(self, request: wire.Request) -> wire.Answer | None:
-        """Return the answer to one request, None for one without; an exception is a `Failure`."""
+        """Return the answer to one request, or None if it has none; an exception is a `Failure`."""
         if isinstance(request, wire.Begin):
             self._begin(request.seed)
             return None
@@ -104,7 +104,7 @@ class Server:
         quiet = isinstance(request, wire.Call | wire.Adopt | wire.Move) and request.quiet
         if self._owed is not None:
             if quiet:
-                return None  # still owed to the next request that has an answer
+                return None  # still the answer to the next request with one
             owed, self._owed = self._owed, None
             return msgspec.structs.replace(owed, id=request.id)
         stdout, sys.stdout = sys.stdout, self._printed
@@ -162,11 +162,11 @@ class Server:
         return self._resolve(number)[0]
 
     def hold(self, thing: Any, module: int) -> int:
-        """Return a new handle for an object, which counts as one of the program of `module`."""
+        """Return a new handle for an object, which belongs to the program of `module`."""
         return self._keep(thing, self._resolve(module)[1]).id
 
     def place_of(self, frame: FrameType | None) -> wire.Failure:
-        """Return where in the student's files `frame` is, and what was printed until then."""
+        """Return the place of `frame` in the student's files, and the output until then."""
         places = [_Place(each, line, each.f_lasti) for each, line in traceback.walk_stack(frame)]
         own = self._own_texts()
         files = [place.frame.f_code.co_filename for place in places]  # innermost first
@@ -191,7 +191,7 @@ class Server:
         self._seed(seed)
 
     def _seed(self, seed: int, *, only_torch: bool = False) -> None:
-        """Seed torch's generator, and the others that the student's code may draw from."""
+        """Seed torch's generator, and the others that the student's code may use."""
         torch.default_generator.manual_seed(seed)
         if self._draws_elsewhere and not only_torch:
             random.seed(seed)
@@ -213,7 +213,7 @@ class Server:
         return wire.Reply(id=request.id, value=handle, printed=self._printed.take())
 
     def _activate(self, program: Program) -> None:
-        """Let `import`, also within functions, find the modules of this program alone."""
+        """Let `import`, also inside functions, find only the modules of this program."""
         if self._active is not program:
             self.leave()
             program.enter()
@@ -243,7 +243,7 @@ class Server:
             watch.settle(draws=wire.is_a(value, nn.Module))
             if request.quiet:
                 return wire.Reply(id=request.id)
-            # Packing is watched too: nothing may be computed on the way out.
+            # Packing is watched, too, so that nothing is computed on the way out.
             fields = {"changed": tensors.changed(), "rewritten": _rewritten(request, args, kwargs)}
             reply = self._answer(request.id, value, program, outputs, **fields)
         if outputs:
@@ -327,7 +327,7 @@ class Server:
         return wire.Failure(number, kind, mro, message, frames, self._printed.take(), self._seen())
 
     def _without_self(self, message: str) -> str:
-        """Say that a method lacks `self`, if it was given one argument too many for that reason."""
+        """Return a note that a method lacks `self`, if that explains one argument too many."""
         if match := TOO_MANY.match(message):
             for module, _ in self._modules.values():
                 owner = vars(module).get(match[1])
@@ -347,7 +347,7 @@ def _names_random(source: wire.Source) -> bool:
 
 
 def _uses(source: wire.Source, patterns: list[str], names: list[str]) -> wire.Value:
-    """Return the lines and names of a source that match a pattern, or why nobody can tell."""
+    """Return the lines and names of a source that match a pattern, or why the search failed."""
     try:
         uses = forbidden_calls(source.text, source.file, patterns, names)
     except Unsearchable as error:
@@ -367,14 +367,15 @@ class _TensorArguments:
         leaf = wire.unpack_tensor(packed)
         if packed.requires_grad:
             leaf = _REQUIRES_GRAD(_CLONE(leaf))  # a real leaf, not a view of the bytes
-        # torch refuses in-place writes to leaves: what is not one in the test is not one here.
+        # torch refuses in-place writes to leaves, so a tensor is a leaf here only if it is one in
+        # the test.
         passed = leaf if packed.leaf else _CLONE(leaf)
         self.leaves.append(leaf)
         self._passed.append((packed, passed))
         return passed
 
     def changed(self) -> list[wire.Changed]:
-        """Return the tensors that the call wrote into, as it left them."""
+        """Return the tensors that the call wrote into, in their final state."""
         return [
             wire.Changed(place, now)
             for place, (before, after) in enumerate(self._passed)
@@ -383,7 +384,7 @@ class _TensorArguments:
 
 
 def _method(target: Any, name: str | None) -> Any:
-    """Return what a call calls. Raises `Missing`, with the closest name that the file defines."""
+    """Return the target of a call. Raises `Missing`, with the closest name in the file."""
     if name is None:
         return target
     if isinstance(target, ModuleType) and name not in vars(target):
@@ -402,9 +403,9 @@ def _rewritten(request: wire.Call, args: list[Any], kwargs: dict[str, Any]) -> l
 
 
 def _kept(sent: wire.Value, passed: Any) -> bool:
-    """Return whether lists and dicts are as they were sent; writes into tensors are not looked for.
+    """Return whether lists and dicts are unchanged; writes into tensors are checked elsewhere.
 
-    Only what has the very type that was sent is looked into, so nothing of the student's runs.
+    Only objects of the very type that was sent are compared, so no student code runs.
     """
     kind = type(passed)
     if isinstance(sent, wire.WireList | wire.WireTuple):
@@ -447,7 +448,7 @@ def _state_entries(
 
 def _message(error: BaseException) -> str:
     try:
-        if isinstance(error, SyntaxError):  # its place is sent as a frame
+        if isinstance(error, SyntaxError):  # because its place is sent as a frame
             return f"{error.msg}{_stray_line(error)}"[: wire.MAX_TEXT]
         if isinstance(error, RecursionError):
             return f"{error}: the code calls itself again and again"
@@ -470,18 +471,19 @@ def _message(error: BaseException) -> str:
 
 
 def _stray_line(error: SyntaxError) -> str:
-    """Return which line does not belong in a Python file, if one of `STRAY` explains the error."""
+    """Return the line that does not belong in a Python file, if one of `STRAY` explains it."""
     lines = linecache.getlines(error.filename or "")
     for number, line in enumerate(lines[: error.lineno], start=1):
         for start, sentence in STRAY.items():
-            # A notebook's command is one only where the error is; a text may have such a line.
+            # A notebook's command explains only an error in its own line; a text may have such
+            # lines, too.
             if line.lstrip().startswith(start) and (len(start) > 1 or number == error.lineno):
                 return f"; line {number} {sentence}"
     return ""
 
 
 class _Place(NamedTuple):
-    """Where a frame is: its line and its instruction."""
+    """The place of a frame: its line and its instruction."""
 
     frame: FrameType
     line: int
@@ -507,7 +509,7 @@ def _own_frames(stack: Iterable[_Place], own: Mapping[str, str]) -> list[wire.Wi
 
 
 def _to_recursion(places: list[_Place], own: Mapping[str, str]) -> list[_Place]:
-    """Return the places up to the call that repeats itself, rather than to where it ended."""
+    """Return the places up to the call that repeats itself, not up to the end of the recursion."""
     lines = [(p.frame.f_code, p.line) for p in places if p.frame.f_code.co_filename in own]
     if not lines:
         return places
@@ -517,7 +519,7 @@ def _to_recursion(places: list[_Place], own: Mapping[str, str]) -> list[_Place]:
 
 
 def _frames_of(error: BaseException, own: Mapping[str, str]) -> list[wire.WireFrame]:
-    """Return the frames of an error, and the place of a syntax error as one more."""
+    """Return the frames of an error, with the place of a syntax error as one more frame."""
     places, trace = [], error.__traceback__
     while trace is not None:
         places.append(_Place(trace.tb_frame, trace.tb_lineno, trace.tb_lasti))

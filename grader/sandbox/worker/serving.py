@@ -1,4 +1,4 @@
-"""A worker's conversation with its host: what a forked and a spawned worker have in common."""
+"""A worker's conversation with its host, for both forked and spawned workers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grader.sandbox.confinement.layers import confine
 from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.worker.server import Server
 
-MONITORING_TOOLS = 6  # numbers that Python gives to debuggers, profilers and the like
+MONITORING_TOOLS = 6  # the ids for debuggers, profilers and similar tools in `sys.monitoring`
 
 
 class Conversation:
@@ -30,7 +30,7 @@ class Conversation:
         self._sending = threading.RLock()  # answers may come from a signal or another thread
 
     def begin(self, confinement: Confinement, private: Path, parent: int) -> bool:
-        """Confine this process and say so, or say why it cannot be; return whether it is."""
+        """Confine this process and tell the host the layers or the error; return if it worked."""
         hello = _confine(confinement, private, parent)
         self._send(hello)
         return isinstance(hello, wire.Reply)
@@ -46,14 +46,14 @@ class Conversation:
                     self._send(answer)
 
     def tell_place(self, frame: FrameType | None) -> None:
-        """Send the place where the code is, which a host asks for when an answer is late.
+        """Send the place of the code, which a host asks for if an answer is late.
 
-        It is an answer like any other: not trusted.
+        Like any other answer, it is not trusted.
         """
         self._send(self._server.place_of(frame))
 
     def _tell(self, progress: wire.TrainingStep) -> None:
-        """Send how far a call is, before its answer."""
+        """Send the progress of a call before its answer."""
         with self._sending:
             self._connection.sendall(wire.frame(progress))
 
@@ -63,7 +63,7 @@ class Conversation:
 
 
 def _remove_hooks() -> None:
-    """Remove hooks of the student's code that would run in the grader's own, unwatched.
+    """Remove the student's hooks, which would run unwatched in the grader's own code.
 
     A debugger in the process of the tests may need its own, so a `Server` there keeps them.
     """
@@ -107,9 +107,9 @@ def drop_project_paths() -> None:
 
 
 def warm_up() -> None:
-    """Run what torch sets up on first use, before a worker's time is counted.
+    """Run the operations that torch sets up on first use, before a worker's time counts.
 
-    No backward pass runs here: after one, autograd's engine would not work in a forked process.
+    No backward pass runs here, because after one autograd's engine would not work in a fork.
     """
     server = Server()
     server.answer(wire.Begin(0))

@@ -1,8 +1,9 @@
-"""A worker that was not forked: a Python process of its own, which imports torch itself.
+"""A worker that was not forked: a separate Python process, which imports torch itself.
 
     python -I -m grader.sandbox.worker.spawned
 
-It meets its host through an `Invitation`. An order on its standard input asks where the code is.
+It meets its host through an `Invitation`. An order on its standard input asks for the place of the
+code.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ PRIVATE = "private"  # the worker's folder in the scratch folder
 
 
 def run_spawned_worker() -> None:
-    """Get warm, meet the host, and answer its requests until it has closed the connection."""
+    """Warm up, meet the host, and answer its requests until it has closed the connection."""
     guest = Guest()
     torch.set_num_threads(1)
     drop_project_paths()
@@ -34,7 +35,7 @@ def run_spawned_worker() -> None:
         confinement = control.decode_confinement(channel.receive(connection.recv))
         conversation = Conversation(connection)
         if conversation.begin(confinement, guest.folder / PRIVATE, guest.host_pid):
-            main = threading.get_ident()  # whose frames are those of the student's code
+            main = threading.get_ident()  # the thread that runs the student's code
             guest.obey(lambda: conversation.tell_place(sys._current_frames().get(main)))
             count_own_threads()
             conversation.serve()

@@ -1,4 +1,4 @@
-"""Modes of torch: one that sees what code calls lies on top of all others."""
+"""Modes of torch: a mode that sees the calls of code, on top of all others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ModeOnTop:
         self._mode.__enter__()
 
     def stop(self) -> bool:
-        """Take the mode off; return False if it is gone, or if others were left above it."""
+        """Remove the mode; return False if it is gone, or if others were left above it."""
         functions, kernels = self._before
         found = _stacks()
         above, below = _without_devices(found[0]), _without_devices(functions)
@@ -43,7 +43,7 @@ def _stacks() -> tuple[list[Any], list[Any]]:
 
 
 def _without_devices(modes: list[Any]) -> list[Any]:
-    """Return the modes without a default device, which is one as well, beneath all others."""
+    """Return the modes without the one of a default device, which lies beneath all others."""
     return [mode for mode in modes if not isinstance(mode, DeviceContext)]
 
 
@@ -51,7 +51,7 @@ def _same(found: list[Any], expected: list[Any]) -> bool:
     return len(found) == len(expected) and all(a is b for a, b in zip(found, expected))
 
 
-# What is used while student code may have replaced names of torch's modules.
+# Kept from before student code runs, because it may replace names of torch's modules.
 _FUNCTIONS, _FUNCTION_AT = torch._C._len_torch_function_stack, torch._C._get_function_stack_at
 _DISPATCHES, _DISPATCH_AT = (
     torch._C._len_torch_dispatch_stack,

@@ -26,13 +26,13 @@ MAKES_OR_MOVES = frozenset((
     "view", "zero_", "zeros",
 ))
 # fmt: on
-# Those that only call others; the others are what counts.
+# Operations that only call others, which count instead.
 COMPOSITE = frozenset(
     name.partition(".")[0]
     for name in torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd")
 )
-OWN_OPERATIONS = ("aten", "prims", "prim", "profiler")  # all other namespaces run Python code
-MAX_OPERATIONS = 4096  # names of operations that are remembered
+OWN_OPERATIONS = ("aten", "prims", "prim", "profiler")  # other namespaces run Python code
+MAX_OPERATIONS = 4096  # remembered names of operations
 
 
 class Marks(NamedTuple):
@@ -40,7 +40,7 @@ class Marks(NamedTuple):
 
     seen: str  # around a function that the mode saw
     open: str  # the same, if the function can call code of the student
-    end: str  # all that follows is the grader's
+    end: str  # all following operations are the grader's
     none: str = ""
 
 
@@ -50,13 +50,13 @@ class TorchRecord:
     def __init__(self, *, memory: bool) -> None:
         token = secrets.token_hex(8)
         self.marks = Marks(f"seen {token}", f"open {token}", f"end {token}")
-        self.peak = 0  # bytes of tensors, the most at once beyond those from before
-        self._end = MARK(self.marks.end)  # entered, and never left within the record
+        self.peak = 0  # the most bytes of tensors at once, without those from before
+        self._end = MARK(self.marks.end)  # entered, and not left within the record
         self._memory, self._names, self._is_on = memory, list[str](), False
         self._collects_garbage = memory and gc.isenabled()
 
     def start(self) -> bool:
-        """Return False if somebody else records already."""
+        """Start the record; return False if another one is running already."""
         try:
             _ENABLE(_WITH_MEMORY if self._memory else _WITHOUT_MEMORY)
         except RuntimeError:
@@ -67,11 +67,11 @@ class TorchRecord:
         return True
 
     def end(self) -> None:
-        """Say that all that follows is the grader's."""
+        """Mark all following operations as the grader's."""
         self._end.__enter__()
 
     def stop(self) -> bool:
-        """Return whether there is a record to read."""
+        """Stop recording; return whether there is a record to read."""
         if not self._is_on:
             return False
         if self._collects_garbage:
@@ -86,7 +86,7 @@ class TorchRecord:
         return True
 
     def operations(self) -> Counter[str]:
-        """Return how often each operation ran, also within another."""
+        """Return how often each operation ran, possibly within another one."""
         found = Counter[str]()
         for name, count in Counter(self._names).items():
             if operation := _OPERATIONS[name]:
@@ -94,12 +94,12 @@ class TorchRecord:
         return found
 
     def unseen(self) -> tuple[Counter[str], bool]:
-        """Return how many operations computed under each mark that no function was seen to call.
+        """Return, for each mark, the number of computing operations that no seen function called.
 
-        The second value is whether the record is whole: it ends after `end`.
+        The second value says whether the record is whole, that is, ends after `end`.
         """
         marks, found = self.marks, Counter[str]()
-        # The mark over the operation that runs, and whether it is part of one that counts.
+        # The mark over the running operation, and whether it is part of one that counts.
         mark, is_part = marks.none, False
         above: list[tuple[str, bool]] = []
         for name in _outside(self._names, marks.seen):
@@ -132,7 +132,7 @@ class TorchRecord:
 
 
 def _outside(names: Sequence[str], mark: str) -> Iterator[str]:
-    """Yield the record without what ran under a mark, except where that is Python code."""
+    """Yield the record without the operations under a mark, except those of Python code."""
     if any(o and not o.is_torchs for o in map(_OPERATIONS.__getitem__, {*names})):
         yield from names
         return
@@ -151,12 +151,12 @@ class _Operation(NamedTuple):
     """An operation in torch's record."""
 
     name: str
-    computes: bool  # whether it does more than to call others or to make or move tensors
+    computes: bool  # whether it does more than call others, or make or move tensors
     is_torchs: bool
 
 
 class _Operations(dict[str, "_Operation | None"]):
-    """The operations that names in the record mean; None for all other events."""
+    """The operations for names in the record; None for all other events."""
 
     def __missing__(self, name: str) -> _Operation | None:
         found = _operation(name)
@@ -184,9 +184,9 @@ _WITHOUT_MEMORY, _WITH_MEMORY = (
     )
     for memory in (False, True)
 )
-# What is used while student code may have replaced names of torch's modules.
+# Kept from before student code runs, because it may replace names of torch's modules.
 _ENABLE = torch._C._autograd._enable_profiler_legacy
 _DISABLE = torch._C._autograd._disable_profiler_legacy
 MARK = torch._C._profiler._RecordFunctionFast
 _NAME, _KIND = operator.methodcaller("name"), operator.methodcaller("kind")
-_BYTES = operator.methodcaller("cpu_memory_usage")  # of an allocation; negative when it is freed
+_BYTES = operator.methodcaller("cpu_memory_usage")  # of an allocation; negative when freed

@@ -42,7 +42,7 @@ def run_zygote(control_socket: socket.socket, root: Path) -> None:
     drop_project_paths()
     warm_up()
     gc.collect()
-    gc.freeze()  # otherwise the collector would write to, and so copy, every page in every worker
+    gc.freeze()  # else garbage collection would write to, and so copy, every page in every worker
     if sys.platform == "linux":
         _use_huge_pages()
     prepare()
@@ -75,7 +75,7 @@ def _take_order(host: socket.socket, hosts: Hosts, quota: QuotaMonitor) -> bool:
                 channel.send(host, control.encode(pid))
             case control.Reap(pid, grace):
                 ended = control.Ended(-signal.SIGKILL)
-                if pid in hosts[host]:  # a worker of an earlier zygote was killed with that zygote
+                if pid in hosts[host]:  # else it was killed with an earlier zygote
                     hosts[host].remove(pid)
                     ended = control.Ended(*quota.end(pid, grace))
                 channel.send(host, control.encode(ended))
@@ -95,7 +95,7 @@ def _take_order(host: socket.socket, hosts: Hosts, quota: QuotaMonitor) -> bool:
 
 
 def _prepare_training() -> None:
-    """Import what `torch.optim` imports when the first optimizer is made: 800 modules."""
+    """Import the 800 modules that `torch.optim` imports for the first optimizer."""
     importlib.import_module("torch._dynamo")
     gc.collect()
     gc.freeze()
@@ -117,7 +117,7 @@ def _run_worker(descriptor: int, confinement: Confinement, private: Path, parent
 
 
 def _use_huge_pages() -> None:
-    """Move this process's memory to huge pages: a worker's fork and end then cost about half.
+    """Move this process's memory to huge pages, which halves the cost of a worker's fork and end.
 
     A kernel without huge pages ignores the request.
     """

@@ -1,7 +1,7 @@
 """The attempts of a whole class, in the folder layout of the platform they come from.
 
 Files are listed and copied, and nothing is run, not even what the configuration of a clone names.
-This room knows nothing of grading, of rosters or of where results go.
+This package knows nothing of grading, of rosters or of the place of results.
 """
 
 from grader.submissions.layouts.attempt import Attempt, AttemptPart, FoundAttempts, LeftOut

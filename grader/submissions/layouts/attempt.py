@@ -1,4 +1,4 @@
-"""Attempts: what one student handed in at one time, and what every layout needs to find them."""
+"""Attempts: the files that one student handed in at one time, and tools to find them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ UNKNOWN = Person()
 MAX_CLASS_ENTRIES = 1_000_000  # files and folders at the top of a class's folder
 MAX_NAME = 120  # bytes; a longer name is cut
 REFUSED_KINDS = {"link": IS_A_LINK, "other": NOT_REGULAR}
-# Names that the results of a class use: a student's pages are called after the student, and those
-# of an earlier attempt end in its number.
+# Names that the results of a class use: a student's pages have the student's name, and those of an
+# earlier attempt end in its number.
 RESERVED = re.compile(
     r".*\.attempt-[0-9]+|(?:class|dashboard|grades|index|ledger|reports|results)(?:\.[a-z]+)?",
     re.DOTALL | re.IGNORECASE,
@@ -97,7 +97,7 @@ class Listing:
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """What was left out: of each reason the first few, and how many more there are."""
+        """The files that were left out: for each reason the first few, and the number of others."""
         return tuple(
             one
             for why, names in self._left_out.items()
@@ -157,9 +157,9 @@ def student_names(claims: Iterable[tuple[str, str]]) -> list[str]:
     """Return a unique name for each student, in the order of the claims.
 
     A claim is the name that a student should have, and a text that only this student has. The
-    first who claims a name that can be a file name gets it. Any other gets a name that ends in a
-    hash of the unique text, so that no two names become equal when they are cleaned or cut. So
-    does a name that the results of the class use.
+    first claim to a name that can be a file name gets it. Any other claim gets a name that ends in
+    a hash of the unique text, so that no two names become equal when they are cleaned or cut. The
+    same holds for names that the results of the class use.
     """
     numbered = list(enumerate(claims))
     first = {name: number for number, (name, _) in reversed(numbered) if _can_be_file_name(name)}

@@ -73,7 +73,7 @@ def read(listing: Listing, course: Course) -> list[Attempt]:
 
 
 def _parse(entry: Entry) -> _CanvasFile | None:
-    if entry.is_folder or "_" not in entry.name:  # most other files are told without a search
+    if entry.is_folder or "_" not in entry.name:  # excludes most other files without a search
         return None
     match = ANONYMOUS.fullmatch(entry.name) or NAMED.fullmatch(entry.name)
     if match is None:

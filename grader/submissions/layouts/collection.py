@@ -1,4 +1,4 @@
-"""Collecting an attempt: its parts are put into one folder, zips unpacked, and its files read."""
+"""Collects an attempt: puts its parts into one folder, unpacks zips, and reads the files."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ from grader.trees import NotOpened, open_file, refusal
 MAX_ZIPS = 20  # in one attempt
 MAX_FOLDER_NAME = 50  # characters
 TOO_MUCH = "exceeds the limits of one submission"
-# Errors of this machine, for which no student may lose points. A reader has limits of its own on
-# memory and open files, so a lack of them is no such error.
+# Errors of this machine, for which no student may lose points. Too little memory and too many open
+# files are not among them, because a reader has its own limits on these.
 MACHINE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.ENFILE, errno.EIO)
 
 
@@ -140,7 +140,7 @@ def read_attempt(attempt: Attempt, course: Course) -> messages.FilesRead:
     except OSError as error:
         if error.errno in MACHINE_ERRORS:
             raise
-        # Students read this, so it must not name the folders of this machine.
+        # Students read this, so it must not show the folders of this machine.
         reason = f"{error.strerror}: '{_name_for_student(error, attempt)}'"
     except NotOpened as error:
         reason = f"{_label(attempt)} {error}; hand in the exercise files alone"
@@ -158,7 +158,7 @@ def _read(attempt: Attempt, course: Course, folder: Path, notes: list[str]) -> m
 
 
 def _label(attempt: Attempt) -> str:
-    """Return what a student calls the attempt."""
+    """Return the student's name for the attempt."""
     return printable_name(attempt.parts[0].name if len(attempt.parts) == 1 else attempt.student)
 
 
@@ -245,8 +245,8 @@ class _Copier:
     def folder(self, alone: bool) -> Path:
         """Return the folder with all parts, of which a zip may be the `alone` one.
 
-        What is in a zip lies there without the folder that wraps it, unless the zip is alone. If
-        something else has one of its names, it lies in a folder that is called after the zip.
+        The files of a zip are there without the folder that wraps them, unless the zip is alone.
+        If another file has one of their names, they are in a folder named after the zip.
         """
         contents = [
             (name, sorted((path if alone else _unwrapped(path)).iterdir()))
@@ -263,7 +263,7 @@ class _Copier:
         return self._folder
 
     def _new_folder(self, zip_name: str, taken: Mapping[str, int]) -> Path:
-        """Make a folder that is called after a zip, and that is searched for exercises."""
+        """Make a folder that is named after a zip and searched for exercises."""
         name = without_suffix(zip_name)
         name = code_stem(name) if code_suffix(name) else name
         name = name.lstrip("._ ")[:MAX_FOLDER_NAME] or "zip"
@@ -303,7 +303,8 @@ class _Copier:
         self._unpacked.append((name, into))
 
     def _copy_folder(self, part: _InnerPart, into: Path) -> None:
-        # Everything is listed before anything is copied: a folder that is too large is left out.
+        # Everything is listed before anything is copied, so that a folder that is too large is
+        # left out.
         for path in list(self._code_in(part.path, OwnFolder(part.within))):
             self._copy(path, into / path.relative_to(part.path), part.within)
 

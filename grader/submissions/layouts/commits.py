@@ -1,4 +1,4 @@
-"""What the commits of a clone hold, read by git without anything that the clone configures.
+"""The commits of a clone, read by git without the clone's configuration.
 
 A clone's configuration can name commands that git would run, so git never uses the clone's `.git`
 folder. The commit that HEAD names is read here as text. Then git reads this commit in an empty
@@ -61,7 +61,7 @@ class Head:
 
 
 def head_of(clone: Path) -> Head:
-    """Return what HEAD names in a clone."""
+    """Return the commit that HEAD names in a clone."""
     git_folder = clone / ".git"
     head = _read_text(git_folder, "HEAD").strip()
     if not head.startswith("ref: "):
@@ -131,7 +131,7 @@ class Commits:
     _end: float
 
     def time(self, commit: str) -> datetime | None:
-        """Return the committer's time of a commit; None if it says none."""
+        """Return the committer's time of a commit; None if it has none."""
         header = self._git("cat-file", "commit", commit, most=MAX_COMMIT).partition(b"\n\n")[0]
         return _committer_time(header)
 
@@ -153,7 +153,7 @@ class Commits:
         return dict(_blobs(data)) if names else {}
 
     def sizes(self, blobs: Sequence[str]) -> Mapping[str, int]:
-        """Return how many bytes files have, by the names that `files` gives them."""
+        """Return the sizes of files in bytes, by the names that `files` gives them."""
         asked = "\n".join(dict.fromkeys(blobs))
         data = self._git("cat-file", "--batch-check", given=asked, most=MAX_TREE)
         return {name.decode(): int(size) for name, size in SIZED.findall(data)}
@@ -185,7 +185,7 @@ class Commits:
         return found.decode("ascii").split()
 
     def _git(self, *arguments: str, most: int, given: str = "") -> bytes:
-        """Return what git prints, at most so many bytes: it is ended if it prints more."""
+        """Return the output of git, at most `most` bytes; git is ended if it prints more."""
         limits = Confinement(memory_bytes=4 << 30, cpu_seconds=CPU_SECONDS, file_bytes=most)
         with tempfile.TemporaryFile() as output:
             subprocess.run(
@@ -197,7 +197,7 @@ class Commits:
                 stderr=subprocess.DEVNULL,
                 timeout=max(0.0, self._end - time.monotonic()),
                 check=True,
-                # What the objects of a clone hold is a stranger's as well.
+                # The objects of a clone are a stranger's as well.
                 preexec_fn=lambda: confine_program(limits, (self._home, self._objects)),
             )
             output.seek(0)

@@ -1,7 +1,7 @@
 """Clones of the students' repositories: `{slug}-submissions/{slug}-{login}/` or `{login}/`.
 
-The time of a clone is that of its last commit. What is graded are the files in its folder, or those
-of the last commit before a deadline.
+The time of a clone is that of its last commit. The files in its folder are graded, or those of the
+last commit before a deadline.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _login(name: str, prefix: str) -> str:
 
 
 def _with_commit(attempt: Attempt, course: Course) -> Attempt:
-    """Return an attempt with the time of its commit, and with flags on what is odd about it."""
+    """Return an attempt with the time of its commit, and with flags on anything odd."""
     if not attempt.parts:
         return attempt
     clone = attempt.parts[0].path
@@ -268,7 +268,7 @@ def _is_python(path: str) -> bool:
 def _has_work_for(name: str, is_python: bool, data: bytes, course: Course) -> Sequence[str]:
     """Return the exercises for which a file of a commit has work of the student, and no stub.
 
-    `name` is the exercise that it is meant for by its own name, or nothing.
+    `name` is the exercise for which it is meant by its own name, or nothing.
     """
     if name and is_python:
         stub = next(each.stub for each in exercise_names(course) if each.name == name)

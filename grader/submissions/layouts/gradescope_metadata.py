@@ -1,7 +1,7 @@
 """Gradescope's `submission_metadata.yml`: who handed in which submission, and when.
 
 A Ruby program writes the file: its keys are symbols (`:sid`), and some values have Ruby types.
-Anything that is not as expected counts as missing.
+Unexpected data counts as missing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from grader.trees import NotOpened, read_file
 
 METADATA = "submission_metadata.yml"
 MAX_BYTES = 64 * 1024 * 1024  # the file also holds the results of all submissions
-MAX_DEPTH = 40  # in far deeper files the parser overflows its stack and ends its process
+MAX_DEPTH = 40  # levels; in far deeper files, the parser overflows its stack and ends its process
 LIMITS = ReadingLimits(seconds=120, cpu_seconds=100, memory=4 << 30, answer=64 << 20)
 YAML_ERRORS = (yaml.YAMLError, ValueError, TypeError, AttributeError, KeyError, OverflowError)
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -108,7 +108,7 @@ class _RubyLoader(_Loader):  # type: ignore[misc]
     """A safe loader that reads a value of an unknown type as a plain mapping, list or text."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Do nothing for `<<`: a few merges of merges would fill the memory."""
+        """Do nothing for `<<`, because a few merges of merges would fill the memory."""
 
 
 def _plain_value(loader: Any, suffix: str, node: yaml.Node) -> Any:

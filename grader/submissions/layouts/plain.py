@@ -28,15 +28,16 @@ MAX_LOOKED_AT = 20  # files that are read to tell a class from one submission
 
 
 def recognises(listing: Listing) -> bool:
-    """Return True: a folder that no platform has made is read as a plain one."""
+    """Return True: any folder that no platform made is read as a plain one."""
     return True
 
 
 def read(listing: Listing, course: Course) -> list[Attempt]:
     """Return an attempt for every folder, archive, Python file and notebook.
 
-    A file or folder of the course beside students' folders or zips is nobody's, and is left out.
-    Raises `RequestError` if there are none: then the folder is one submission.
+    A file or folder of the course beside students' folders or zips belongs to nobody and is left
+    out. Raises `RequestError` if there are no students' folders: then the folder is one
+    submission.
     """
     exercises = _exercises_in(listing, course)
     others = [entry for entry in listing.entries if entry.name not in exercises]
@@ -79,7 +80,7 @@ def _defines(data: bytes, names: Sequence[str]) -> bool:
 
 
 def _work(entries: Sequence[Entry], listing: Listing, course: Course) -> Iterator[Entry]:
-    """Yield the files, of the first few, that are work for the course under another name."""
+    """Yield those of the first few files that are work for the course under another name."""
     for entry in [one for one in entries if is_code_or_opened(one.name)][:MAX_LOOKED_AT]:
         with contextlib.suppress(NotOpened, OSError):
             data = read_file(entry.path, listing.folder, MAX_NOTEBOOK_BYTES)

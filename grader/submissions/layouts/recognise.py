@@ -48,8 +48,8 @@ def open_submissions(
 ) -> Iterator[Path]:
     """Yield the folder itself or, for a zip of the whole class, a temporary folder with its files.
 
-    Files of the zip that are not unpacked are added to `left_out`, and to `notes` what their
-    students are told, by the folder of each. Raises `RequestError` if `submissions` is neither a
+    Files of the zip that are not unpacked are added to `left_out`; `notes` gets the notes for
+    their students, by the folder of each. Raises `RequestError` if `submissions` is neither a
     folder nor a readable zip.
     """
     if os.path.isdir(submissions):
@@ -78,7 +78,7 @@ def open_submissions(
 
 
 def _unpacked_by_reader(archive: Path, into: Path) -> messages.ClassUnpacked:
-    """Have a reader unpack the zip of a class; return its notes on what was left out."""
+    """Let a reader unpack the zip of a class; return its notes on files left out."""
     seconds = CLASS_SECONDS + archive.stat().st_size // SLOWEST
     limits = ReadingLimits(seconds, int(seconds), memory=2 << 30, file=CLASS.member)
     job = messages.UnpackClass(os.fsencode(archive.absolute()), os.fsencode(into.absolute()))
@@ -88,8 +88,8 @@ def _unpacked_by_reader(archive: Path, into: Path) -> messages.ClassUnpacked:
 def _class_folder(folder: Path) -> Path:
     """Return the folder that holds the class: `folder`, or the only folder in it.
 
-    That only folder can also be the only submission. It is one if a platform gives such names to
-    submissions, or if it holds nothing but files, without a platform's names.
+    That only folder can also be the only submission: if it has a platform's name for submissions,
+    or if it holds only files, without a platform's names.
     """
     top = list_folder(folder)
     if len(top.entries) != 1 or not top.entries[0].is_folder or _layout_of(top) != "plain":
@@ -106,7 +106,7 @@ def find_attempts(
     without: Path | None = None,
     notes: Mapping[Path, tuple[str, ...]] = MappingProxyType({}),
 ) -> FoundAttempts:
-    """Return every attempt in the folder, in the given layout or in the one it seems to have.
+    """Return every attempt in the folder, in the given layout or in the recognised one.
 
     The folder `without` (where results go) is skipped. An attempt gets the `notes` on its files
     and folders (see `open_submissions`). Raises `RequestError` if the layout does not exist, or

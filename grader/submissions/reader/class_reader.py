@@ -1,8 +1,8 @@
-"""A reader that serves a class: one attempt after the other, as long as all of it is plain files.
+"""A reader that serves a class: one attempt after the other, while all files are plain.
 
-Such a reader never runs a parser on what a student wrote, so it is the same process after an
-attempt as before. It returns only attempts without problems. Any other attempt is read again by a
-reader of its own, which alone decides what the student is told.
+Such a reader never runs a parser on a student's text, so no attempt can change the process. It
+returns only attempts without problems. Any other attempt is read again by a reader of its own,
+which alone decides what the student is told.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from grader.submissions.reader.exchange import (
     hello,
 )
 
-MAX_SERVED = 200  # attempts; then whatever has grown in a reader goes with it
+MAX_SERVED = 200  # attempts; then a new reader starts, with fresh memory
 LIMITS = ReadingLimits(seconds=2.0)  # the time is for each attempt, the CPU time for all together
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -56,7 +56,7 @@ class ClassReader:
     def __init__(self, reader: ForkedReader, root: Path) -> None:
         self.reader, self._root = reader, root
         self._served = 0
-        # As long as this is open, no other folder can be taken for the one that it may read.
+        # Held open, so that no other folder can be taken for the one that it may read.
         try:
             self._held = os.open(root, _FOLDER)
         except OSError:
@@ -73,9 +73,9 @@ class ClassReader:
             return False
 
     def read(self, attempt: messages.ReadAttempt) -> messages.FilesRead | None:
-        """Return what the attempt holds, or None if that takes a reader of its own.
+        """Return the content of the attempt, or None if it needs a reader of its own.
 
-        Raises an error of any kind if this reader cannot be used any more.
+        Raises any error if this reader cannot be used any more.
         """
         if not self._served:
             self.reader.begin(confinement(LIMITS, [self._root]))
@@ -92,6 +92,6 @@ class ClassReader:
         return answer.files
 
     def close(self) -> None:
-        """Close what this process holds of it; the template ends it."""
+        """Close this process's end; the template ends the reader."""
         self.reader.connection.close()
         os.close(self._held)

@@ -1,4 +1,4 @@
-"""What the host and one reader send each other, and what a reader's end means."""
+"""The exchange between the host and one reader, and the meaning of a reader's end."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from grader.sandbox.confinement.limits import Confinement
 from grader.submissions.reader import messages
 
 MIB = 1 << 20
-START_SECONDS = 60.0  # without an answer for so long, a template process counts as dead
-OVERSLEPT = 2.0  # seconds; if this process wakes up so late, everything was stopped
-PIECE = MIB  # bytes that are received at once
+START_SECONDS = 60.0  # seconds without an answer after which a template process counts as dead
+OVERSLEPT = 2.0  # seconds; if this process wakes up that late, the whole machine was stopped
+PIECE = MIB  # bytes received at once
 MAX_HELLO = 65_536  # bytes of a message that a reader sends before it has read anything
 NONSENSE = "the process that read it gave no usable answer"
 T = TypeVar("T", bound=messages.Result)
@@ -60,7 +60,7 @@ class ReadingImpossible(Exception):
 
 
 class LostReader(Exception):
-    """A reader ended, and what it reads need not be the reason; the message says how."""
+    """A reader ended, and its files need not be the reason; the message says how."""
 
 
 def confinement(
@@ -80,7 +80,7 @@ def confinement(
 def hand_over(
     connection: socket.socket, confinement: Confinement, job: messages.Job | None = None
 ) -> int:
-    """Confine a reader and give it its job; return how many seconds it may compute."""
+    """Confine a reader and give it its job; return the seconds that it may compute."""
     try:
         messages.send(connection, confinement)
         if job is not None:
@@ -112,7 +112,7 @@ def answer_body(connection: socket.socket, limits: ReadingLimits) -> bytes | Non
 
 
 def decoded_answer(body: bytes) -> messages.Answer:
-    """Return a reader's answer; raise `ReadingFailed` if it is none."""
+    """Return a reader's answer; raise `ReadingFailed` if it is invalid."""
     try:
         answer: messages.Answer = messages.decode_answer(body)
         return answer
@@ -121,7 +121,7 @@ def decoded_answer(body: bytes) -> messages.Answer:
 
 
 def how_it_ended(stopped: messages.ReaderStopped, cpu_seconds: int) -> Exception:
-    """Return the error for a reader that ended without an answer and could compute so long.
+    """Return the error for a reader that ended without an answer, given its CPU limit.
 
     If the system's hard limit is not above it, the kernel sends no SIGXCPU before its SIGKILL.
     """

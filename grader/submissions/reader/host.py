@@ -1,9 +1,9 @@
-"""Asking a reader: a confined process that is ended if it takes too long.
+"""Asks a reader: a confined process, which is ended if it takes too long.
 
-Each job has a reader of its own, but for the attempts of a class: see `class_reader`.
+Each job has a reader of its own, except the attempts of a class: see `class_reader`.
 
-Whatever a reader does, it costs the submission that it reads and no other. What this machine is at
-fault for, such as a full disk, is a `RequestError`.
+Whatever a reader does, it can cost only the submission that it reads. If this machine is at fault,
+for example with a full disk, a `RequestError` is raised.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _named: tuple[Course, tuple[messages.ExerciseNames, ...]] | None = None  # of th
 
 
 def readers() -> Readers:
-    """Return the readers of this process, which are started when they are first asked."""
+    """Return the readers of this process, which start when they are first asked."""
     method = start_method()
     if method not in _readers:
         _readers[method] = _new_readers()
@@ -39,7 +39,7 @@ def _new_readers() -> Readers:
 
 
 def exercise_names(course: Course) -> tuple[messages.ExerciseNames, ...]:
-    """Return what a reader must know of a course; its stubs are made once for a class."""
+    """Return a reader's data about a course; its stubs are made once for a class."""
     global _named
     if _named is None or _named[0] is not course:
         _named = (

@@ -1,7 +1,7 @@
 """The messages to and from a reader: a closed list of types, with a bound on everything in them.
 
-A reader parses strangers' files, so its answer is not trusted: it is refused above a number of
-bytes before it is read, and decoded into these types only.
+A reader parses strangers' files, so its answer is not trusted: an answer that is too long is
+refused before it is read, and it is decoded into these types only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_ANSWER = 2 * MAX_TEXTS
 MAX_WORDS = 4000  # characters of a note or a reason
 MAX_PATH = 20_000  # characters; every byte of a file name may be written as four
 MAX_NOTES = 1000
-MAX_PARTS = 10_000  # of a zip, of which something was left out
+MAX_PARTS = 10_000  # parts of a zip of which something was left out
 MAX_SUBMISSIONS, MAX_SUBMITTERS = 100_000, 1000  # in the metadata of a class, and of one
 
 Name = Annotated[str, msgspec.Meta(max_length=200)]
@@ -32,9 +32,9 @@ Notes = Annotated[tuple[Words, ...], msgspec.Meta(max_length=MAX_NOTES)]
 
 
 class StartReader(msgspec.Struct, tag="start", frozen=True):
-    """Fork a reader, which answers with a `ReaderStarted` on the socket that is sent along."""
+    """Fork a reader, which answers with a `ReaderStarted` on the socket sent with this order."""
 
-    job: str  # the type of the job that it will get
+    job: str  # the type of its future job
 
 
 class StopReader(msgspec.Struct, tag="stop", frozen=True):
@@ -54,7 +54,7 @@ class ReaderStopped(msgspec.Struct, frozen=True):
 
 
 class ExerciseNames(msgspec.Struct, frozen=True):
-    """What a reader must know of an exercise: its name, the names to implement, and its stub."""
+    """A reader's data about an exercise: its name, the names to implement, and its stub."""
 
     name: str
     implements: tuple[str, ...]
@@ -132,9 +132,9 @@ class ReaderConfined(msgspec.Struct, frozen=True):
 
 
 class FilesRead(msgspec.Struct, tag="files", frozen=True):
-    """What was read, by exercise name; `digests` are of the files as they were handed in.
+    """The files by exercise name; `digests` are of the files as they were handed in.
 
-    The texts go by these digests, because one notebook may hold many exercises.
+    The texts are listed by these digests, because one notebook may hold many exercises.
     """
 
     name: Words
@@ -146,14 +146,14 @@ class FilesRead(msgspec.Struct, tag="files", frozen=True):
 
 
 class PlainlyRead(msgspec.Struct, frozen=True):
-    """The answer to the job of this number; without files, it takes a reader of its own."""
+    """The answer to the job of this number; without files, it needs a reader of its own."""
 
     number: int
     files: FilesRead | None = None
 
 
 class PartNotes(msgspec.Struct, frozen=True):
-    """The notes on what was left out of one student's part of a zip, by its path in the zip."""
+    """The notes on files left out of one student's part of a zip, by its path in the zip."""
 
     path: FilePath
     notes: Notes

@@ -1,15 +1,15 @@
-"""What a reader that serves a whole class leaves to a reader that serves one attempt.
+"""The work that a reader of a whole class leaves to a reader of one attempt.
 
-That is every parser of strangers' bytes, and whatever ends in a problem of the attempt. Whatever
-runs a parser calls `require_own_reader` first. Other code that compiles or imports something, such
-as a codec, is stopped by Python itself.
+That is every parser of strangers' bytes, and every attempt with a problem. Code that runs a parser
+calls `require_own_reader` first. Python itself stops other code that compiles or imports
+something, such as a codec.
 """
 
 from __future__ import annotations
 
 import sys
 
-PARSING = {"compile", "import", "marshal.loads", "pickle.find_class"}  # events of Python
+PARSING = {"compile", "import", "marshal.loads", "pickle.find_class"}  # audit events of Python
 
 _is_shared = False
 

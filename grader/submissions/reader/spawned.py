@@ -50,5 +50,5 @@ class SpawnedReaders(Readers):
         raise how_it_ended(messages.ReaderStopped(status or 0, 0.0), allowed)
 
     def close(self) -> None:
-        """End the reader that nobody has asked."""
+        """End the unused reader."""
         self._spawner.close()

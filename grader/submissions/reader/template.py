@@ -1,4 +1,4 @@
-"""Readers that are forked: the template process that forks them, and what it is asked."""
+"""Readers that are forked: the template process that forks them, and the requests to it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from grader.submissions.reader.exchange import (
 )
 
 COMMAND = module_command("grader.submissions.reader_process.template")
-PROBE_BYTES = 64 * MIB  # a disk without so much space is full
+PROBE_BYTES = 64 * MIB  # bytes; a disk with less space counts as full
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
 
 
@@ -41,7 +41,7 @@ class ReaderTemplate(Readers):
     def __init__(self) -> None:
         self._class_readers: list[ClassReader] = []  # those that wait for an attempt
         self._process: ChildProcess | None = None
-        self._latest: ChildProcess | None = None  # says why it has ended
+        self._latest: ChildProcess | None = None  # shows why it has ended
         self._owner = (-1, -1)  # the process and the user that started it
         self._lock = threading.RLock()
 
@@ -96,7 +96,7 @@ class ReaderTemplate(Readers):
         return files
 
     def _class_reader(self, root: Path) -> ClassReader:
-        """Return a reader for the class in `root`; end those that wait for another class."""
+        """Return a reader for the class in `root`; end readers that wait for another class."""
         with self._lock:
             template = self._started()
             while self._class_readers:

@@ -1,4 +1,4 @@
-"""What runs in the processes that read strangers' files, forked from a template or spawned.
+"""The code of the processes that read strangers' files, forked from a template or spawned.
 
-It parses what strangers have written, after it has confined itself. `reader` is the trusted side.
+It parses strangers' files after it has confined itself. `reader` is the trusted side.
 """

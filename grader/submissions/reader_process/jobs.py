@@ -1,6 +1,6 @@
 """The jobs of readers: reading a submission, unpacking a class, parsing its metadata.
 
-What a stranger has written is parsed here, in a process of its own that is confined before.
+Strangers' files are parsed here, in a separate process that is confined before.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if sys.platform != "win32":
 
 
 def confine_reader(confinement: Confinement, private: Path, parent: int) -> messages.ReaderConfined:
-    """Confine this process; return what a reader says of it."""
+    """Confine this process; return the reader's message about that."""
     try:
         confine(confinement, private, parent)
     except Exception as error:
@@ -151,7 +151,7 @@ def path_of(path: bytes) -> Path:
 
 
 def _course(exercises: tuple[messages.ExerciseNames, ...]) -> Course:
-    """Return as much of a course as reading needs."""
+    """Return the part of a course that reading needs."""
     listed = [
         Exercise(each.name, title="", order=0, points=1, implements=each.implements, stub=each.stub)
         for each in exercises

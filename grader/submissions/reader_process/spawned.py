@@ -1,4 +1,4 @@
-"""A reader that was not forked: a Python process of its own, which does one job.
+"""A reader that was not forked: a separate Python process, which does one job.
 
     python -I -m grader.submissions.reader_process.spawned
 

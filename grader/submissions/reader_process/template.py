@@ -35,12 +35,12 @@ from grader.submissions.reader_process.jobs import (
 from grader.trees import follow_no_link_below
 
 LIBC = ctypes.PyDLL(None, use_errno=True)
-WARM_UPS = 10  # after so many calls, Python changes the code of a function no more
+WARM_UPS = 10  # calls after which Python no longer changes a function's code
 
 
 def serve(orders: socket.socket, root: Path) -> None:
     """Take orders until the host has closed its socket."""
-    gc.disable()  # otherwise the collector would write to, and so copy, every page in every reader
+    gc.disable()  # else garbage collection would write to, and so copy, every page in every reader
     prepare()
     with contextlib.suppress(ConnectionError, EOFError):
         while True:
@@ -57,10 +57,10 @@ def serve(orders: socket.socket, root: Path) -> None:
 
 @functools.cache
 def get_ready(job: str, root: Path) -> None:
-    """Import what a job needs: under confinement, a reader cannot read the project's files.
+    """Import a job's modules, because a confined reader cannot read the project's files.
 
-    What Python changes in a function's code when it is first called, it changes here, where all
-    readers share it: each page of memory that a reader changes is copied for it alone.
+    Python changes a function's code in its first calls. It does so here, where all readers share
+    the result; each page of memory that a reader changes would be copied for it alone.
     """
     if job != "ReadPaths":
         import grader.submissions.layouts  # noqa: F401, PLC0415, slow: `grader check` needs none
