@@ -83,7 +83,7 @@ def test_everybody_gets_a_report_and_a_mark(cli: Cli, handed_in: Path) -> None:
             "s005",
             "`a/scale.py` and `b/scale.py` could each be meant for scale, so none of them was used",
         ),
-        ("s007", "s007.zip: the archive cannot be read: File is not a zip file"),
+        ("s007", "`s007.zip`: the archive cannot be read: File is not a zip file"),
     ],
 )
 def test_a_report_says_why_nothing_was_graded(
@@ -104,10 +104,10 @@ def test_what_cannot_be_read_counts_nothing_and_is_left_to_a_person(
     said = batch(cli, handed_in)
     out = handed_in.parent / "out"
     told = {
-        "s003": "could not be read: scale.py is not UTF-8",
+        "s003": "could not be read: `scale.py` is not UTF-8",
         "s004": "could not be read: no exercise file in s004",
-        "s005": "could not be read: no exercise file in s005; a/scale.py and b/scale.py could",
-        "s007": "could not be read: s007.zip: the archive cannot be read",
+        "s005": "could not be read: no exercise file in s005; `a/scale.py` and `b/scale.py` could",
+        "s007": "could not be read: `s007.zip`: the archive cannot be read",
         "s009": "could not be read: no file was handed in",
     }
     lines = grade_lines(out)

@@ -62,12 +62,15 @@ def test_a_source_that_cannot_be_decoded_is_its_students_problem(
     tmp_path: Path, cli: Cli, solution: str
 ) -> None:
     ways = {
-        "s001": (solution.encode("latin-1"), "scale.py is not UTF-8: byte 0xf6"),
+        "s001": (solution.encode("latin-1"), "`scale.py` is not UTF-8: byte 0xf6"),
         "s002": (b"# coding: klingon\n\xf6\n", "cannot be read as KLINGON: unknown encoding"),
         "s003": (b"# coding: hex\n\xf6\n", "cannot be read as HEX"),
-        "s004": (b"\xff\xfe" + b"x\0=", "scale.py is not UTF-16"),
-        "s005": (b"x = 1\n\n# coding: latin-1\n\xf6", "scale.py is not UTF-8: byte 0xf6 in line 4"),
-        "s006": (b"# coding: ascii\n\xf6", "scale.py is not ASCII: byte 0xf6 in line 2"),
+        "s004": (b"\xff\xfe" + b"x\0=", "`scale.py` is not UTF-16"),
+        "s005": (
+            b"x = 1\n\n# coding: latin-1\n\xf6",
+            "`scale.py` is not UTF-8: byte 0xf6 in line 4",
+        ),
+        "s006": (b"# coding: ascii\n\xf6", "`scale.py` is not ASCII: byte 0xf6 in line 2"),
         "s007": (
             b"# coding: unicode_escape\nx='\\ud800'\n# \xf6\n",
             "scale.py cannot be read as UNICODE_ESCAPE",
@@ -117,7 +120,7 @@ def test_a_notebook_beyond_the_limits_is_its_students_problem(
     hand_in(tmp_path / "class", {"s003/scale.ipynb": "[" * 9 * MIB})
     hand_in(tmp_path / "class", {"s004/scale.ipynb": "[" + "0.5," * (7 * MIB) + "NaN]"})
     assert graded(cli, tmp_path) == dict.fromkeys(("s001", "s002", "s003", "s004"), "0")
-    assert "scale.ipynb is larger than 32 MiB" in flags(tmp_path, "s001")
+    assert "`scale.ipynb` is larger than 32 MiB" in flags(tmp_path, "s001")
     assert "holds more than 256 KiB of code" in flags(tmp_path, "s002")
     assert "could not be read" in flags(tmp_path, "s003")
     assert "could not be read" in flags(tmp_path, "s004")

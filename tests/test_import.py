@@ -727,7 +727,7 @@ def test_validate_runs_imported_code_confined_and_lists_what_is_left(
     course, mark = hostile
     said = cli("validate", *names, "--again", "--course", course.root)
     assert said.code == 1, said.err
-    assert "was imported and runs confined, until you review it: grader trust" in said.out
+    assert "was imported and runs confined until you review it: grader trust" in said.out
     assert "PermissionError" in said.out  # it was run, and may not write
     assert "solution.py:1: TODO" in said.out
     assert not mark.exists()
@@ -741,7 +741,7 @@ def test_what_requires_imported_code_is_not_run_either(
     settings = course.root / "reference/cubes/exercise.toml"
     settings.write_text(settings.read_text().replace("requires = []", 'requires = ["squares"]'))
     said = cli("validate", "cubes", "--course", course.root)
-    assert "was imported and runs confined, until you review it" in said.out, said.err
+    assert "was imported and runs confined until you review it" in said.out, said.err
     hand_in(tmp_path, {"work/cubes.py": "x = 1\n"})
     checked = cli("check", tmp_path / "work/cubes.py", "--course", course.root)
     assert checked.code in (1, 2), checked.err

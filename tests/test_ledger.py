@@ -294,7 +294,7 @@ def test_a_class_that_was_never_graded_cannot_be_regraded(cli: Cli, tmp_path: Pa
         pass  # as after a batch that was killed while it read what was handed in
     said = cli("regrade", "--in", tmp_path, "--course", TINY)
     assert said.code == 2
-    assert "got as far as grading" in said.err
+    assert "no run over the class has graded anything" in said.err
     assert f"grader batch SUBMISSIONS --out {tmp_path}" in said.err
 
 

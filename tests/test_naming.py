@@ -135,8 +135,8 @@ def test_the_same_mistake_in_two_spellings_is_one_group(graded: Path) -> None:
     assert len(first) <= signatures.MAX_CHARACTERS
     page = (graded / "index.html").read_text()
     assert f"grader name {group_of(graded)} " in page
-    # Two groups and those of the two attacks, on the first screen and below it.
-    assert page.count("An unnamed mistake.") == 8
+    # Two groups and those of the two attacks: by points, by students, and in the list of all.
+    assert page.count("An unnamed mistake.") == 12
 
 
 def test_no_student_reads_a_signature(graded: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_name_is_said_in_every_report_of_the_group_and_nothing_is_graded_again
         assert "Try 0" in page
     assert SAYS not in (graded / "reports" / "s003.md").read_text()
     page = (graded / "index.html").read_text()
-    assert page.count("An unnamed mistake.") == 6
+    assert page.count("An unnamed mistake.") == 9
     assert SAYS in page
     after = marks(graded)
     assert after["s001"] == "14"  # 15 less the price: all its answers are those of the mistake

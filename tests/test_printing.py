@@ -34,6 +34,9 @@ ORDERS = (
 HIDDEN = "\x00\u202e"  # nobody sees them, and some programs leave them out
 
 
+REFUSAL = "::error title=Nothing was graded::"
+
+
 def obeyed(text: str) -> list[str]:
     """The lines that GitHub, Azure or GitLab would take for orders."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -65,7 +68,10 @@ def job(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def silent(said: Said) -> bool:
-    return said.code == 2 and bool(said.err) and obeyed(said.out + said.err) == []
+    """Whether a refusal gives no order but the grader's own, in which all is one line of data."""
+    given = obeyed(said.out + said.err)
+    ours = [line for line in given if line.startswith(REFUSAL) and "##[" not in line]
+    return said.code == 2 and bool(said.err) and given == ours and "\x1b" not in said.out
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -305,7 +305,7 @@ def test_of_a_mark_that_was_graded_under_other_rules_what_is_published_is_said(
     assert "shift: " not in one
     adjusted = ask(cli, place, pair, "adjust", "s001", "scale", "+1", "--why", "a sign", "--yes")
     assert "not graded yet" not in adjusted.out
-    assert f"published is still {points} of 10" in adjusted.out
+    assert f"the published mark is still {points} of 10" in adjusted.out
 
 
 def test_nobody_of_that_name_has_a_history_or_an_explanation(

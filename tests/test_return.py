@@ -158,7 +158,7 @@ def test_a_ledger_that_does_not_know_the_names_says_what_to_do(home: Home) -> No
         db.commit()
     said = home.back("moodle")
     assert said.code == 2
-    assert "under which names the class lay in Moodle's download" in said.err
+    assert "does not hold the file names of Moodle's download" in said.err
     assert "grader batch SUBMISSIONS" in said.err
     home.batch({})
     assert home.back("moodle").code == 0
@@ -167,7 +167,7 @@ def test_a_ledger_that_does_not_know_the_names_says_what_to_do(home: Home) -> No
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("mail",), "who do the mails come from"),
+        (("mail",), "who sends the mails"),
         (("moodle", *TEAM), "--from is for mails"),
         (("canvas", "--worksheet", "x.csv"), "--worksheet is Moodle's"),
         (("moodle", "--scale"), "are for a worksheet"),

@@ -47,7 +47,7 @@ weights = {{ scale = 1.5, shift = 2 }}
 """
 MOST = f"{1.5 * 8:g}"  # `shift` is extra credit
 ONE_DAY = "late, and the platform does not say by how much: counted as one day"
-NEARLY_FITS = "{} was used for scale because its name nearly fits; needs review"
+NEARLY_FITS = "`{}` was used for scale because its name nearly fits; needs review"
 NOT_LATER = "other files, and nothing says that they were handed in later"
 Points = Mapping[int, float]  # by student
 

@@ -170,7 +170,7 @@ def _without_other_lists(notes: Iterable[str], course: Course) -> Iterator[str]:
     """Yield notes, but one alone on files of exercises that another list of the course has."""
     found: dict[str, list[str]] = {}
     for note in notes:
-        stem = note.partition(f" {NO_EXERCISE}")[0].rpartition(".")[0]
+        stem = note.partition(f" {NO_EXERCISE}")[0].strip("`").rpartition(".")[0]
         if lists := [name for name, each in course.lists.items() if stem in each.exercises]:
             found.setdefault(lists[0], []).append(stem)
         else:
