@@ -73,7 +73,7 @@ def test_a_source_that_cannot_be_decoded_is_its_students_problem(
         "s006": (b"# coding: ascii\n\xf6", "`scale.py` is not ASCII: byte 0xf6 in line 2"),
         "s007": (
             b"# coding: unicode_escape\nx='\\ud800'\n# \xf6\n",
-            "scale.py cannot be read as UNICODE_ESCAPE",
+            "`scale.py` cannot be read as UNICODE_ESCAPE",
         ),
     }
     for student, (data, _) in ways.items():
