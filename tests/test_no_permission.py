@@ -39,7 +39,7 @@ def ordinary() -> Iterator[None]:
         yield
         return
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(ReaderTemplate, "_start", lambda template: template._process)
+        patched.setattr(ReaderTemplate, "_started", lambda template: template._process)
         os.seteuid(NOBODY)
         try:
             yield
