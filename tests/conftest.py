@@ -23,6 +23,7 @@ from classroom import Instant, Pools, hand_in
 from commandline import Cli, Grade, Said
 from feedback import Home
 from forty import STUDENTS, batch
+from marked_notebooks import written
 from processor_time import ProcessorTime
 from regrading import RIGHT, TWICE
 from strangers import NAME, SOLUTION
@@ -313,6 +314,19 @@ def clone(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
     monkeypatch.chdir(tmp_path / "s017")
     return tmp_path / "s017"
+
+
+@pytest.fixture
+def imported(cli: Cli, tmp_path: Path) -> Callable[..., Course]:
+    """Import cells with `grader import`; return the course."""
+
+    def importing(format_: str, *cells: Any) -> Course:
+        path = written(tmp_path / "notebook.ipynb", *cells)
+        said = cli("import", format_, path, "--course", tmp_path / "course")
+        assert said.code == 0, said.err
+        return load_course(tmp_path / "course")
+
+    return importing
 
 
 @pytest.fixture

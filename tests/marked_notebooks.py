@@ -9,6 +9,8 @@ import nbformat
 
 Cell = Any  # nbformat has no types
 
+EXAMPLES = Path(__file__).parent.parent / "examples" / "other_graders"
+SQUARES = 'def squares(n):\n    """Squares."""\n    return [i * i for i in range(n)]'
 SOFTMAX = '''\
 def stable_softmax(scores):
     """Return the softmax over the last axis.
@@ -272,3 +274,9 @@ def for_otter(path: Path) -> Path:
         *question("name: q4\nmanual: true", "**Question 4.** Why?", [text("**SOLUTION**")], []),
         text("You are done!"),
     )
+
+
+def one_nbgrader(*cases: str, before: str = "import torch", solution: str = SQUARES) -> list[Any]:
+    """A problem set of one question."""
+    made = [checks(case, f"case_{n}", 1) for n, case in enumerate(cases, start=1)]
+    return [text("# Squares"), code(before), answer(solution, "squares"), *made]

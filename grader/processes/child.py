@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 from grader.scratch import ScratchFolder
 
@@ -26,6 +26,13 @@ def clean_environment(**more: str) -> dict[str, str]:
     """Return an environment with `more` and nothing of the user's."""
     needed = {name: os.environ[name] for name in NEEDED if name in os.environ}
     return {"PATH": os.defpath, "LANG": "C.UTF-8", **needed, **more}
+
+
+def last_line(errors: IO[bytes]) -> str:
+    """Return the last line of a file to which a process writes its errors."""
+    errors.seek(0)
+    lines = errors.read().decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else ""
 
 
 class ChildProcess:
@@ -86,9 +93,7 @@ class ChildProcess:
 
     def last_error_line(self) -> str:
         """Return the last line of the process's error output."""
-        self._errors.seek(0)
-        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else ""
+        return last_line(self._errors)
 
     def kill(self) -> None:
         """Kill the process, but leave its socket to the thread that waits for an answer."""

@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from grader.processes.child import module_command
+from grader.processes.child import last_line, module_command
 from grader.sandbox.invitation import LOOPBACK, ORDER, TOKEN_BYTES, Invitation
 from grader.scratch import ScratchFolder
 
@@ -82,13 +82,8 @@ class SpawnedProcess:
                     caller.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                     return caller
                 if self._process is None or self._process.poll() is not None:
-                    raise EOFError(self._last_error_line() or "it ended at its start")
+                    raise EOFError(last_line(self._errors) or "it ended at its start")
         raise TimeoutError(f"it was not ready after {seconds:.0f} seconds")
-
-    def _last_error_line(self) -> str:
-        self._errors.seek(0)
-        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else ""
 
     def order(self) -> None:
         """Send the process an order."""
