@@ -28,16 +28,16 @@ def hash_with(package: Path, file: str, line: str) -> str:
     path = package / file
     before = path.read_text("utf-8")
     path.write_text(f"{before}\n{line}\n", "utf-8")
-    kept.hash_of_engine.cache_clear()
+    kept.hash_of_modules.cache_clear()
     try:
-        return kept.hash_of_engine(ROOTS, package)
+        return kept.hash_of_modules(ROOTS, package)
     finally:
         path.write_text(before, "utf-8")
-        kept.hash_of_engine.cache_clear()
+        kept.hash_of_modules.cache_clear()
 
 
 def test_the_key_of_a_proof_covers_what_it_runs_and_nothing_else(package: Path) -> None:
-    now = kept.hash_of_engine(ROOTS, package)
+    now = kept.hash_of_modules(ROOTS, package)
     run = [
         *("report.py", "errors.py", "testing.py", "commands/proving.py", "grading/plugin.py"),
         *("submissions/submission.py", "sandbox/worker/server.py", "grading/diagnosis/search.py"),
@@ -70,11 +70,11 @@ def test_the_key_covers_the_versions_of_what_a_proof_runs_on(
     monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
     roots = ("grader.errors",)
-    now, real = kept.hash_of_engine(roots), kept.version
+    now, real = kept.hash_of_modules(roots), kept.version
     if other == "python":
         monkeypatch.setattr(kept.sys, "version_info", (3, 99, 0))
     monkeypatch.setattr(kept, "version", lambda name: "0.1" if name == other else real(name))
-    assert kept.hash_of_engine.__wrapped__(roots) != now
+    assert kept.hash_of_modules.__wrapped__(roots) != now
 
 
 @pytest.mark.in_turn

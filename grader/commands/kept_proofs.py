@@ -61,13 +61,13 @@ def hash_of(course: Course, name: str, seed: int) -> str:
     for path in code:
         with contextlib.suppress(SyntaxError, ValueError):  # what is no code imports nothing
             imported |= modules_named_in(path.read_text("utf-8", "replace"))
-    engine = hash_of_engine((*ROOTS, *sorted(imported)))
+    engine = hash_of_modules((*ROOTS, *sorted(imported)))
     files = (part for path in paths for part in (path.name, path.read_bytes()))
     return cache.key_of("proof", course.hashes[name], engine, str(seed), *files)
 
 
 @functools.cache
-def hash_of_engine(roots: tuple[str, ...], package: Path = PACKAGE) -> str:
+def hash_of_modules(roots: tuple[str, ...], package: Path = PACKAGE) -> str:
     """Return a hash of the code that modules run, and of the versions that it runs on."""
     versions = [version(name).partition("+")[0] for name in PACKAGES]
     digest = hashlib.sha256(f"{sys.version_info[:2]} {versions}".encode())

@@ -434,7 +434,6 @@ def _note_inside(name: str) -> None:
 
 
 _RECORD = torch._C._autograd._enable_record_function
-_MARK = torch._C._profiler._RecordFunctionFast
 _IS_PLAIN = PLAIN_TYPES.issuperset
 _SET_THREADS = torch.set_num_threads
 _process_ns, _thread_ns = time.process_time_ns, time.thread_time_ns

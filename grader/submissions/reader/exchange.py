@@ -23,7 +23,6 @@ from grader.submissions.reader import messages
 MIB = 1 << 20
 START_SECONDS = 60.0  # seconds without an answer after which a template process counts as dead
 OVERSLEPT = 2.0  # seconds; if this process wakes up that late, the whole machine was stopped
-PIECE = MIB  # bytes received at once
 MAX_HELLO = 65_536  # bytes of a message that a reader sends before it has read anything
 NONSENSE = "the process that read it gave no usable answer"
 T = TypeVar("T", bound=messages.Result)
