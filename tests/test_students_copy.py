@@ -29,6 +29,7 @@ from grader.grading.seeds import PUBLIC_SEED
 
 MAX_BYTES = 100 * 1024  # of the record of an exercise
 MAX_FILE = 250 * 1024  # of anything else
+NAMES = load_course(Path(__file__).parent.parent).names
 
 
 @pytest.fixture(scope="module")
@@ -122,21 +123,25 @@ def test_no_line_of_a_hidden_test_is_in_what_is_made_for_students(
     assert found == []
 
 
-def test_the_tensors_in_it_are_answers_to_its_own_cases(course: Course, copy: Course) -> None:
+@pytest.mark.slow
+@pytest.mark.in_turn
+@pytest.mark.parametrize("name", NAMES)
+def test_the_tensors_in_it_are_answers_to_its_own_cases(
+    course: Course, copy: Course, name: str
+) -> None:
     from grader.grading.diagnosis.computed import ComputedCatalogue
     from grader.grading.diagnosis.encoding import answer_of
 
-    for name in copy.names:
-        recorded = record.load_record(copy, name)
-        assert recorded is not None
-        assert recorded.cases == shipped_cases(course[name])
-        assert recorded.record.seed == PUBLIC_SEED
-        catalogue = ComputedCatalogue(course, course[name], PUBLIC_SEED, shipped=True)
-        for case, plain in zip(catalogue.cases, recorded.record.reference, strict=True):
-            assert catalogue.is_right(answer_of(plain), case)
-        asked = {case.sentence for case in catalogue.cases}
-        steps = [step for single in recorded.record.singles for step in single.steps.values()]
-        assert {step.probe for step in steps} <= asked
+    recorded = record.load_record(copy, name)
+    assert recorded is not None
+    assert recorded.cases == shipped_cases(course[name])
+    assert recorded.record.seed == PUBLIC_SEED
+    catalogue = ComputedCatalogue(course, course[name], PUBLIC_SEED, shipped=True)
+    for case, plain in zip(catalogue.cases, recorded.record.reference, strict=True):
+        assert catalogue.is_right(answer_of(plain), case)
+    asked = {case.sentence for case in catalogue.cases}
+    steps = [step for single in recorded.record.singles for step in single.steps.values()]
+    assert {step.probe for step in steps} <= asked
 
 
 def test_it_is_small(course: Course, copy: Course) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import re
 import sys
@@ -22,6 +23,7 @@ KIND = f"Wheel-Version: 1.0\nGenerator: {PROJECT}\nRoot-Is-Purelib: true\nTag: p
 REQUIREMENT = re.compile(r"[\w.-]+")
 
 
+@functools.cache  # the running grader stays the same
 def make_wheel() -> bytes:
     """Return a wheel of this grader, named `WHEEL_NAME`; raises `RequestError`."""
     installed = _installed()

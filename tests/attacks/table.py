@@ -35,7 +35,7 @@ REMAINS = "remains"  # the family of known risks, which docs/security.md describ
 def rows(
     attacks: Sequence[Attack], mine: Mapping[str, Evidence], naive: Mapping[str, Evidence]
 ) -> Iterator[str]:
-    """The table, in Markdown: first by family, then every trick."""
+    """Yield the page's Markdown: a table by family, then a list of every trick."""
     yield (
         "| family | attacks | win against plain pytest | others graded | win here | others graded |"
     )
@@ -49,16 +49,15 @@ def rows(
         yield ""
         yield f"### {family}"
         yield ""
-        yield "| the trick | against plain pytest | others graded | here | others graded |"
-        yield "|---|---|---|---|---|"
         for attack in attacks:
             if attack.family == family:
-                cells = [
-                    tell(found.get(attack.id))
-                    for found in (naive, mine)
-                    for tell in (_in_words, _others)
-                ]
-                yield f"| {attack.says} | {' | '.join(cells)} |"
+                yield f"- {attack.says}{_told(naive.get(attack.id), mine.get(attack.id))}"
+
+
+def _told(naive: Evidence | None, here: Evidence | None) -> str:
+    """Return what an attack won against plain pytest, and what here, if anything."""
+    won, won_here = _in_words(naive), _in_words(here)
+    return (f" *{won}*" if won else "") + (f" **Here: {won_here}**" if won_here else "")
 
 
 def _count(
@@ -76,12 +75,8 @@ def _count(
     )
 
 
-def _others(found: Evidence | None) -> str:
-    return "not tried" if found is None else "yes" if found.others_graded else "**no**"
-
-
 def _in_words(found: Evidence | None) -> str:
-    """What an attack won, without the figures that differ from run to run."""
+    """Return what an attack won, without the figures that differ from run to run."""
     if found is None:
         return "not tried"
     points = [f"{found.points} of 10 points"] if found.points > found.honest else []
@@ -93,7 +88,8 @@ def _in_words(found: Evidence | None) -> str:
         re.sub(r"^\d+ |:.*", "", text) for text in found.traces if not text.startswith("left")
     ]
     harm = [re.sub(r" (with|took) [\d.]+ \w+.*", "", text) for text in found.harm]
-    return "; ".join([*points, *told, *sent, *left, *lasting, *harm]) or "nothing"
+    lost = [] if found.others_graded else ["others were not graded"]
+    return ", ".join([*points, *told, *sent, *left, *lasting, *harm, *lost])
 
 
 def main() -> int:
