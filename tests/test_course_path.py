@@ -34,6 +34,15 @@ def test_no_arc_leaves_the_picture_however_long_the_path_is() -> None:
     assert min(x - 0.75 * (x - bend) for bend in bends) > 0
 
 
+def test_the_lists_with_an_exercise_stand_beside_it() -> None:
+    stops = [Stop("softmax", "Softmax", lists=("short", "long")), Stop("heads", "Heads")]
+    drawn = ET.fromstring(path_picture(stops))
+    assert [span.text for span in drawn.iter(f"{SVG}tspan")] == ["short · long"]
+    assert float(drawn.attrib["width"]) > float(
+        ET.fromstring(path_picture([Stop("softmax", "Softmax"), stops[1]])).attrib["width"]
+    )
+
+
 def test_the_path_is_told_in_words() -> None:
     told = path_in_words(STOPS)
     assert told == "Softmax; Masks & more, after Softmax; <Heads>, after Masks & more and Softmax"

@@ -37,7 +37,13 @@ def notebooks(course: Course) -> dict[str, str]:
 def stops_of(course: Course) -> list[Stop]:
     """Return the exercises as stops on the path through the course."""
     return [
-        Stop(each.name, each.title, (*each.requires, *each.builds_on)) for each in course.exercises
+        Stop(
+            each.name,
+            each.title,
+            (*each.requires, *each.builds_on),
+            lists=course.lists_with(each.name),
+        )
+        for each in course.exercises
     ]
 
 

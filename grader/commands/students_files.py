@@ -43,10 +43,10 @@ Each file here is one exercise. Its docstring is the task; replace every
 
 ![{path}]({picture})
 
-| | exercise | what it adds | you write | points |
-|---|---|---|---|---|
+| | exercise | what it adds | you write | points |{column}
+|---|---|---|---|---|{rule}
 {rows}
-| | | | | **{total}** |
+{totals}
 """
 WITH_NOTEBOOKS = click.option(
     "--notebooks", is_flag=True, help="Write each exercise as a notebook, too, and one with all."
@@ -120,15 +120,26 @@ def _public_course(course: Course) -> str:
 
 
 def _readme(course: Course) -> str:
+    lists = {} if course.chosen else course.lists
     rows = [
         f"| {number} | [{exercise.title}]({exercise.name}.py) | {_adds(exercise)} "
         f"| {', '.join(f'`{name}`' for name in exercise.implements)} | {exercise.points} |"
+        + (f" {', '.join(course.lists_with(exercise.name))} |" if lists else "")
         for number, exercise in enumerate(course.exercises, start=1)
     ]
-    total = sum(exercise.points for exercise in course.exercises)
-    path = path_in_words(stops_of(course))
+    totals = [
+        f"| | the list `{name}` | {listed.title or course.title} | | **{listed.points}** | "
+        f"`--course-list {name}` |"
+        for name, listed in lists.items()
+    ] or [f"| | | | | **{sum(exercise.points for exercise in course.exercises)}** |"]
     return README.format(
-        title=course.title, rows="\n".join(rows), total=total, path=path, picture=PATH
+        title=course.title,
+        rows="\n".join(rows),
+        totals="\n".join(totals),
+        column=" lists |" if lists else "",
+        rule="---|" if lists else "",
+        path=path_in_words(stops_of(course)),
+        picture=PATH,
     )
 
 

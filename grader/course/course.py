@@ -189,6 +189,11 @@ class Course:
         problem = f"there is no exercise `{name}`{did_you_mean(name, self.names)}"
         raise RequestError(problem, "grader status   lists the exercises")
 
+    def lists_with(self, name: str) -> tuple[str, ...]:
+        """Return the lists with an exercise, of a course from which none has been chosen."""
+        lists = {} if self.chosen else self.lists
+        return tuple(each for each, listed in lists.items() if name in listed.exercises)
+
     def refuse_of_other_list(self, name: str) -> None:
         """Raise `RequestError` if only other lists have an exercise of this name."""
         if name in self.names:

@@ -19,13 +19,15 @@ MARGIN = 14
 class Stop:
     """An exercise on the path: its name and title, and the names of those that it builds on.
 
-    A student's path also has the state of each exercise.
+    A student's path also has the state of each exercise, and the path of a course with several
+    lists the lists that have it.
     """
 
     name: str
     title: str
     builds_on: tuple[str, ...] = ()
     state: str = ""
+    lists: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def path_through(stops: Sequence[Stop]) -> Path:
     ]
     # A curve reaches three quarters of the way to its control points.
     gutter = MARGIN + max((3 * arc.bend // 4 for arc in arcs), default=0)
-    widest = max(len(stop.title) for stop in stops)
+    widest = max(len(" · ".join((stop.title, *stop.lists))) for stop in stops)
     return Path(
         stops=tuple((stop, places[stop.name]) for stop in stops),
         arcs=tuple(sorted(arcs, key=lambda arc: arc.top - arc.bottom)),
