@@ -292,6 +292,20 @@ class Adjustment:
 
 
 @dataclass(frozen=True)
+class Comment:
+    """A teacher's comment on a place in the student's code; `line` counts in the whole file."""
+
+    where: Frame
+    text: str
+    line: int
+
+    @property
+    def place(self) -> str:
+        """Return the place in words."""
+        return f"{self.where.file}, line {self.where.line}"
+
+
+@dataclass(frozen=True)
 class ExerciseResult:
     """The result of one exercise: has `statement` and `hints` until it passes, then `idea`."""
 
@@ -315,6 +329,7 @@ class ExerciseResult:
     given_back: int = 0  # of `points`: taken by failed checks, given back by a single charge
     charges: tuple[Charge, ...] = ()  # the mistakes that are charged once, with their prices
     dropped: int = 0  # of `max_points`: those of tests that a teacher took out
+    comments: tuple[Comment, ...] = ()  # by teachers
 
     @property
     def first_failure(self) -> Outcome | None:

@@ -358,7 +358,8 @@ def test_a_check_is_as_if_a_waived_case_had_not_been_asked(
         ("# fails test_twice a\n# fails test_thrice b\n# mistake 1 test_twice test_thrice",
          "test_twice", 8 - 1, 8 - 1),
         # One of two mistakes shows nowhere else.
-        ("# fails test_twice a\n# fails test_module b\n# mistake 1 test_twice\n# mistake 2 test_module",
+        ("# fails test_twice a\n# fails test_module b\n"
+         "# mistake 1 test_twice\n# mistake 2 test_module",
          "test_twice", 8 - 3, 8 - 2),
         # The last wrong case that the mistake does not explain is gone: its check costs no more.
         ("# fails test_twice a other\n# fails test_thrice b\n# mistake 1 test_twice test_thrice",

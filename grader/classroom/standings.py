@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
+from grader.classroom.comments import Spot, comments_on, spots_of
 from grader.classroom.intake import ROSTER, Which, remembered_in
 from grader.classroom.ledger import Ledger
 from grader.classroom.roster import Roster, RosterRow
@@ -285,7 +286,7 @@ class Standings:
         """Return a student's standing, or None while an attempt waits to be graded."""
         adjustments = self.ledger.adjustments(student)
         flags = self.ledger.flags(student)
-        waivers = self.waivers(student)
+        waivers, spots = self.waivers(student), spots_of(self.ledger, student)
         digest = hashlib.sha256(self._context.encode())
         graded = []
         free = max(0.0, self.course.policy.budget - self.free_days_used.get(student, 0.0))
@@ -297,10 +298,10 @@ class Standings:
             for stored in known.values():
                 digest.update(stored.result)
             past_due = is_past_due(self.course.policy, own=row.due)
-            more = (*([free] if self.course.policy.budget else []), *waivers)
+            more = (*([free] if self.course.policy.budget else []), *waivers, *spots.items())
             about = repr((row, adjustments, flags, self.ledger.damage(student), past_due, *more))
             digest.update(about.encode("utf-8", "backslashreplace"))
-            report = self._report(row, submission, known, adjustments, free, waivers)
+            report = self._report(row, submission, known, adjustments, free, waivers, spots)
             digest.update(_named_in(report).encode("utf-8", "backslashreplace"))
             graded.append((report, submission))
         if not graded:
@@ -324,12 +325,15 @@ class Standings:
         adjustments: Mapping[str, Adjustment],
         free: float,
         waivers: Sequence[Waiver],
+        spots: Mapping[Spot, str],
     ) -> Report:
         policy = self.course.policy
+        comments = comments_on(submission.files, row.paths, spots)
         adjusted = [
             replace(
                 _placed(self._waived(result, waivers), row),
                 adjustment=adjustments.get(result.name),
+                comments=comments.get(result.name, ()),
             )
             for result in _results(self.course, submission, known)
         ]

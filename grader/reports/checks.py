@@ -78,6 +78,8 @@ def summary_lines(report: Report) -> Iterator[str]:
         for test in result.tests:
             if test.waived and test.visible != "never":
                 yield f"{result.title}: {test.sentence} {test.waived}"
+        for comment in result.comments:
+            yield f"{result.title}: {comment.place}: {comment.text}"
         if change := result.adjustment:
             sign = "+" if change.points > 0 else ""
             yield f"{result.title}: {sign}{amount(change.points)} points: {change.why}"

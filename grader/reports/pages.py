@@ -138,17 +138,13 @@ def coloured(where: Frame) -> Markup:
 def coloured_lines(text: str, start: int, marked: Collection[int], prefix: str = "") -> Markup:
     """Return code as HTML: numbered from `start`, coloured, with some of its lines marked.
 
-    With a `prefix`, a marked line has it and its number as its id, so that a link can lead there.
+    With a `prefix`, each number is a link to its line, whose id is the prefix and the number.
     """
     lines = highlight(text, *_colouring()).rstrip("\n").split("\n")
     width = len(str(start + len(lines)))
     return Markup(
         "\n".join(
-            _marked(
-                f'<span class="lineno">{n:>{width}} </span>{line}',
-                n in marked,
-                prefix and f"{prefix}{n}",
-            )
+            _marked(_numbered(f"{n:>{width}} ", prefix and f"{prefix}{n}") + line, n in marked)
             for n, line in enumerate(lines, start)
         )
     )
@@ -160,9 +156,16 @@ def _colouring() -> tuple[LinearPythonLexer, HtmlFormatter[str]]:
     return LinearPythonLexer(stripnl=False), HtmlFormatter(nowrap=True)
 
 
-def _marked(line: str, marked: bool, anchor: str) -> str:
-    named = f' id="{anchor}"' if anchor else ""
-    return f'<span class="hll"{named}>{line}</span>' if marked else line
+def _numbered(number: str, anchor: str) -> str:
+    """Return the number of a line; a link with an id if it has an anchor."""
+    if not anchor:
+        return f'<span class="lineno">{number}</span>'
+    # Not in the order of the Tab key, in which a file would be hundreds of stops.
+    return f'<a class="lineno" id="{anchor}" href="#{anchor}" tabindex="-1">{number}</a>'
+
+
+def _marked(line: str, marked: bool) -> str:
+    return f'<span class="hll">{line}</span>' if marked else line
 
 
 @cache
