@@ -461,10 +461,10 @@ def test_checks_are_listed_with_their_wrong_cases(
     said = cli("waive", "scale", "--in", out(folder), "--course", pair).out
     lines = [" ".join(line.split()) for line in said.splitlines()]
     assert lines[:4] == [
-        "check points wrong of 3",
-        "test_twice 2 2 The factor 2 doubles.",
-        "odd 2 Odd.",
-        "five 1 Five.",
+        "points wrong of 3",
+        "2 2 test_twice: The factor 2 doubles.",
+        "2 odd: Odd.",
+        "1 five: Five.",
     ]
 
 

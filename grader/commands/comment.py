@@ -32,7 +32,7 @@ MAX_TEXT = 4000  # characters of a comment
 
 
 @dataclass(frozen=True)
-class Request:
+class LineComment:
     """A comment on a line of a student's file; without a text, the one there is taken back."""
 
     student: str
@@ -111,22 +111,22 @@ def _by_place(each: tuple[Spot, str]) -> tuple[str, int]:
 
 def _request(
     standings: Standings, words: Sequence[str], snippet: str | None, *, undo: bool
-) -> Request:
+) -> LineComment:
     """Return the comment that the command line asks for."""
     student, place, *texts = words
     if len(texts) > 1 or (undo and (texts or snippet)):
         raise RequestError("which student, which line, and what to say?", USAGE)
     file, line = _place(place, "")
     if undo:
-        return Request(student, file, line, "")
+        return LineComment(student, file, line, "")
     text = _text(texts[0], "") if texts else _snippet(standings, snippet, "")
     if texts and snippet:
         kept = standings.ledger.get(SNIPPETS) or {}
         standings.ledger.put(SNIPPETS, {**kept, snippet: text})
-    return Request(student, file, line, text)
+    return LineComment(student, file, line, text)
 
 
-def _read(standings: Standings, path: Path, words: Sequence[str]) -> Iterator[Request]:
+def _read(standings: Standings, path: Path, words: Sequence[str]) -> Iterator[LineComment]:
     """Yield the comments in a file; raise `RequestError` with the line of a wrong one."""
     if words:
         raise RequestError("--file takes students, lines and comments from the file", USAGE)
@@ -141,14 +141,14 @@ def _read(standings: Standings, path: Path, words: Sequence[str]) -> Iterator[Re
         said = values.get("comment", "")
         name = values.get("snippet", "")
         text = _text(said, where) if said else _snippet(standings, name, where)
-        yield Request(values["student"], file, at, text)
+        yield LineComment(values["student"], file, at, text)
 
 
 def _place(place: str, where: str) -> tuple[str, int]:
     """Return the file and the line of `FILE:LINE`."""
     file, _, line = place.rpartition(":")
     if not (file and line.isascii() and line.isdigit() and len(line) < 9):
-        raise RequestError(f"{where}{place} is no line of a file", "such as layer_norm.py:12")
+        raise RequestError(f"{where}{place} is no line of a file", "such as FILE.py:12")
     return file, int(line)
 
 
@@ -171,7 +171,7 @@ def _snippet(standings: Standings, name: str | None, where: str) -> str:
     return kept[name]
 
 
-def _stored(standings: Standings, wanted: Request) -> str:
+def _stored(standings: Standings, wanted: LineComment) -> str:
     """Store a comment; return it with its place."""
     student = known_student(standings, wanted.student)
     row = _attempt(standings, student)

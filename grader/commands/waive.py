@@ -125,13 +125,11 @@ def _listed(results: Results) -> Iterator[str]:
     failed = Counter(test.name for test in tests if test.outcome != "passed")
     wrong = Counter(case.name for test in tests for case in test.wrong)
     checks, cases = _checks(results), _cases(results)
-    width = max(map(len, (*checks, *(f"  {name}" for name in cases))), default=0)
-    yield f"{'check':<{width}}  points  wrong of {len(results)}"
+    yield f"points  wrong  of {len(results)}"
     for name, check in checks.items():
-        yield f"{name:<{width}}  {check.max_points:>6}  {failed[name]:>5}  {check.sentence}"
+        yield f"{check.max_points:>6}  {failed[name]:>5}  {name}: {check.sentence}"
         for case, _ in filter(lambda each: each[1] == name, cases.values()):
-            indented = f"  {case.name}"
-            yield f"{indented:<{width}}  {'':>6}  {wrong[case.name]:>5}  {case.sentence}"
+            yield f"{wrong[case.name]:>13}    {case.name}: {case.sentence}"
 
 
 def _found(exercise: str, what: str, results: Results) -> tuple[str, str, str]:
