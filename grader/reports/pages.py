@@ -160,8 +160,10 @@ def _numbered(number: str, anchor: str) -> str:
     """Return the number of a line; a link with an id if it has an anchor."""
     if not anchor:
         return f'<span class="lineno">{number}</span>'
+    before = number[: -len(number.lstrip())]
     # Not in the order of the Tab key, in which a file would be hundreds of stops.
-    return f'<a class="lineno" id="{anchor}" href="#{anchor}" tabindex="-1">{number}</a>'
+    start = f'{before}<a class="lineno" id="{anchor}" href="#{anchor}" tabindex="-1">'
+    return f"{start}{number.strip()}</a> "
 
 
 def _marked(line: str, marked: bool) -> str:
