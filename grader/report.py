@@ -90,6 +90,7 @@ class Outcome:
     required: bool = False  # an exercise is not done before it passes, though it is worth nothing
     loading: bool = False  # the file failed before any call: no check says anything of its own
     wrong: tuple[WrongCase, ...] = ()  # its cases that came out wrong
+    waived: str = ""  # by a teacher: what that means for the test, and why
     whose: ClassVar[str] = "yours"  # the actual values, in the words of a caption
 
     @property
@@ -291,6 +292,20 @@ class Adjustment:
 
 
 @dataclass(frozen=True)
+class Comment:
+    """A teacher's comment on a place in the student's code; `line` counts in the whole file."""
+
+    where: Frame
+    text: str
+    line: int
+
+    @property
+    def place(self) -> str:
+        """Return the place in words."""
+        return f"{self.where.file}, line {self.where.line}"
+
+
+@dataclass(frozen=True)
 class ExerciseResult:
     """The result of one exercise: has `statement` and `hints` until it passes, then `idea`."""
 
@@ -313,6 +328,8 @@ class ExerciseResult:
     adjustment: Adjustment | None = None
     given_back: int = 0  # of `points`: taken by failed checks, given back by a single charge
     charges: tuple[Charge, ...] = ()  # the mistakes that are charged once, with their prices
+    dropped: int = 0  # of `max_points`: those of tests that a teacher took out
+    comments: tuple[Comment, ...] = ()  # by teachers
 
     @property
     def first_failure(self) -> Outcome | None:
@@ -339,20 +356,32 @@ class ExerciseResult:
 
     @property
     def counted(self) -> float:
-        """The points that count: the points of the tests, with the teacher's adjustment."""
-        return self.points + (self.adjustment.points if self.adjustment else 0.0)
+        """The points that count: the points of the tests, scaled, with the teacher's adjustment."""
+        return self.points + self.scaled_by + (self.adjustment.points if self.adjustment else 0.0)
+
+    @property
+    def worth(self) -> int:
+        """The points of the tests that count."""
+        return self.max_points - self.dropped
+
+    @property
+    def scaled_by(self) -> float:
+        """The points that scaling adds, so that the tests that count are worth the maximum."""
+        if not self.dropped:
+            return 0.0
+        return round(self.points * self.max_points / self.worth, 2) - self.points
 
     @property
     def lost_besides(self) -> int:
         """The points lost for other reasons than the charged mistakes."""
         charged = sum(charge.points for charge in self.charges)
-        return max(0, self.max_points - self.points - charged) if self.charges else 0
+        return max(0, self.worth - self.points - charged) if self.charges else 0
 
     @property
     def passed(self) -> bool:
         """Whether all points were earned, and every required check passed."""
         missing = any(test.required and test.outcome != "passed" for test in self.tests)
-        return bool(self.tests) and self.points == self.max_points and not missing
+        return bool(self.tests) and self.points == self.worth and not missing
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from grader.classroom.roster import Roster
 from grader.classroom.standings import Standings
 from grader.classroom.stored.history import HistoryRow
 from grader.classroom.stored.settings import FREE_DAYS_USED
+from grader.classroom.waivers import strike
 from grader.report import Person
 from grader.reports.platforms.grades import BOM, cell
 from grader.submissions.layouts import Attempt
@@ -75,6 +76,7 @@ def erase(standings: Standings, out: Path, student: str) -> Erased:
         done.removed = list(_remove_class_files(out, [student, *sorted(teammates - {student})]))
         is_current = standings.is_as_published
         done.lines = _strike(ledger, student, person)
+        strike(ledger, student)
         done.rows = ledger.erase(student)
         done.told = ledger.reword(
             lambda other, text: _reworded(text, student, person, is_teammate=other in teammates)

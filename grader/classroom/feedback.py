@@ -104,10 +104,16 @@ def summary(report: Report) -> str:
     return one_line(" ".join([points, calculation, report.advice]))
 
 
+def remarks(report: Report) -> list[str]:
+    """Return a line for each comment by a teacher on the code."""
+    comments = (comment for result in report.exercises for comment in result.comments)
+    return [one_line(f"{comment.place}: {comment.text}") for comment in comments]
+
+
 def comment(report: Report) -> str:
-    """Return the summary as HTML in which a spreadsheet finds no formula."""
-    text = html.escape(summary(report), quote=False)
-    return f"<p>{_FORMULAS.sub(_as_entities, text)}</p>"
+    """Return the summary and the remarks as HTML in which a spreadsheet finds no formula."""
+    texts = (html.escape(text, quote=False) for text in (summary(report), *remarks(report)))
+    return "".join(f"<p>{_FORMULAS.sub(_as_entities, text)}</p>" for text in texts)
 
 
 def is_own_comment(text: str) -> bool:
@@ -135,6 +141,7 @@ def letter(report: Report, title: str) -> str:
             f"here is the feedback on {one_line(title)}.",
             summary(report),
             "\n".join(lines),
+            *(["\n".join(["Comments on your code:", *own])] if (own := remarks(report)) else []),
             "The attached page is the whole report; open it in a browser.\n",
         ]
     )

@@ -79,7 +79,10 @@ class MistakeTally:
         charged = {charge.fault: charge.points for charge in result.charges}
         costs = dict(zip(diagnosis.faults, diagnosis.costs))
         for fault, says, tests in zip(diagnosis.faults, diagnosis.each, diagnosis.tests):
-            taken = sum(t.max_points - t.points for t in result.tests if t.name in tests)
+            shown = [test for test in result.tests if test.name in tests]
+            taken = sum(test.max_points - test.points for test in shown)
+            if not taken and any(test.waived for test in shown):
+                continue
             lost = charged.get(fault, costs[fault]) if charged else taken
             self._tally(result, "named", fault, says).add(student, lost)
 

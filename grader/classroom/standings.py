@@ -11,14 +11,22 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
+from grader.classroom.comments import Spot, comments_on, spots_of
 from grader.classroom.intake import ROSTER, Which, remembered_in
 from grader.classroom.ledger import Ledger
 from grader.classroom.roster import Roster, RosterRow
 from grader.classroom.rules import RULES, changed_parts, parts_of, rules_of
-from grader.classroom.stored.marks import FINAL, PublishedMark
+from grader.classroom.stored.marks import FINAL, PublishedMark, kept_mark
 from grader.classroom.stored.results import ResultKey, StoredResult
 from grader.classroom.stored.settings import FREE_DAYS_USED
 from grader.classroom.stored.submissions import AttemptRow
+from grader.classroom.waivers import (
+    Waiver,
+    stored_waivers,
+    waivers_of,
+    without_dropped,
+    without_waived,
+)
 from grader.classroom.workers.messages import decode_result
 from grader.course.course import Course
 from grader.course.named import load_named
@@ -66,13 +74,14 @@ class Standings:
     """The standings of all students in a ledger, for a course and the secret of a class.
 
     `free_days` are the free late days that students have used elsewhere, if the ledger does not
-    know them yet.
+    know them yet. Without `waives`, everything counts as it was graded.
     """
 
     course: Course
     ledger: Ledger
     secret: bytes
     free_days: Mapping[str, float] | None = None
+    waives: bool = True
 
     @cached_property
     def seed(self) -> int:
@@ -93,6 +102,27 @@ class Standings:
         """The ids of the mistakes that teachers have named."""
         each = (named.id for exercise in self.course.exercises for named in load_named(exercise))
         return frozenset(each)
+
+    @cached_property
+    def _waivers(self) -> tuple[Waiver, ...]:
+        return stored_waivers(self.ledger) if self.waives else ()
+
+    @cached_property
+    def _worth(self) -> Mapping[str, Mapping[str, int]]:
+        """The points of each check of the exercises that have a waiver."""
+        names = {waiver.exercise for waiver in self._waivers} & {*self.course.names}
+        return {
+            name: {
+                test.name: test.max_points
+                for result in self.ledger.results_of(name, self.course.hashes[name]).values()
+                for test in result.tests
+            }
+            for name in names
+        }
+
+    def waivers(self, student: str) -> tuple[Waiver, ...]:
+        """Return the waivers that count for a student."""
+        return waivers_of(student, self._waivers)
 
     @cached_property
     def later(self) -> frozenset[str]:
@@ -256,6 +286,7 @@ class Standings:
         """Return a student's standing, or None while an attempt waits to be graded."""
         adjustments = self.ledger.adjustments(student)
         flags = self.ledger.flags(student)
+        waivers, spots = self.waivers(student), spots_of(self.ledger, student)
         digest = hashlib.sha256(self._context.encode())
         graded = []
         free = max(0.0, self.course.policy.budget - self.free_days_used.get(student, 0.0))
@@ -267,10 +298,10 @@ class Standings:
             for stored in known.values():
                 digest.update(stored.result)
             past_due = is_past_due(self.course.policy, own=row.due)
-            budget = [free] if self.course.policy.budget else []
-            about = repr((row, adjustments, flags, self.ledger.damage(student), past_due, *budget))
+            more = (*([free] if self.course.policy.budget else []), *waivers, *spots.items())
+            about = repr((row, adjustments, flags, self.ledger.damage(student), past_due, *more))
             digest.update(about.encode("utf-8", "backslashreplace"))
-            report = self._report(row, submission, known, adjustments, free)
+            report = self._report(row, submission, known, adjustments, free, waivers, spots)
             digest.update(_named_in(report).encode("utf-8", "backslashreplace"))
             graded.append((report, submission))
         if not graded:
@@ -293,12 +324,16 @@ class Standings:
         known: Known,
         adjustments: Mapping[str, Adjustment],
         free: float,
+        waivers: Sequence[Waiver],
+        spots: Mapping[Spot, str],
     ) -> Report:
         policy = self.course.policy
+        comments = comments_on(submission.files, row.paths, spots)
         adjusted = [
             replace(
-                _placed(self._reporter.named(result), row),
+                _placed(self._waived(result, waivers), row),
                 adjustment=adjustments.get(result.name),
+                comments=comments.get(result.name, ()),
             )
             for result in _results(self.course, submission, known)
         ]
@@ -308,6 +343,13 @@ class Standings:
         under = [stored.confinement for stored in known.values() if stored.confinement]
         confinement = [layer for layer in (under or [()])[0] if all(layer in k for k in under)]
         report = self._reporter.report(submission, adjusted, self.seed, confinement)
+        counted_days = ASSUMED_DELAY if vague == UNKNOWN_DELAY else days
+        mark = policy.mark(adjusted, counted_days, adjustments.get(FINAL), free)
+        kept = adjustments.get(kept_mark(row.hash))
+        if kept and mark.points < kept.points:
+            left = policy.mark(adjusted, counted_days, None, free).points
+            up = Adjustment(round(kept.points - left, 2), kept.why)
+            mark = policy.mark(adjusted, counted_days, up, free)
         return replace(
             report,
             person=row.person,
@@ -320,13 +362,17 @@ class Standings:
                 *self.ledger.flags(row.student),
                 *self.ledger.damage(row.student),
             ),
-            mark=policy.mark(
-                adjusted,
-                ASSUMED_DELAY if vague == UNKNOWN_DELAY else days,
-                adjustments.get(FINAL),
-                free,
-            ),
+            mark=mark,
         )
+
+    def _waived(self, result: ExerciseResult, waivers: Sequence[Waiver]) -> ExerciseResult:
+        """Return a result without what is waived, and with the name of its mistake."""
+        own = [each for each in waivers if each.exercise == result.name]
+        if not own or result.advice == NOT_YET:
+            return self._reporter.named(result)
+        worth, once = self._worth[result.name], self.course.policy.carry_forward
+        named = self._reporter.named(without_waived(result, own, worth, charge_once=once))
+        return without_dropped(named, own, worth)
 
     def _in_zone(self, time: datetime | None) -> str:
         """Return a time in the course's zone, or in its own if the course has none."""

@@ -221,17 +221,18 @@ class _ExerciseTally:
         self._head = result.name, result.title, result.max_points
         self._states: Counter[State] = Counter()
         self._pairs: Counter[tuple[int, int]] = Counter()
-        self._points = self._unknown = 0
+        self._points = 0.0
+        self._unknown = 0
         self._lost: Counter[State] = Counter()
         self._failed: Counter[int] = Counter()
         self._tests: dict[str, _TestTally] = {}
 
     def add(self, result: ExerciseResult, total: int) -> None:
         self._states[result.state] += 1
-        self._points += result.points
+        self._points += result.points + result.scaled_by
         self._pairs[result.points, total - result.points] += 1
         self._unknown += result.diagnosis is not None and not result.diagnosis.faults
-        self._lost[result.state] += result.max_points - result.points
+        self._lost[result.state] += result.worth - result.points
         failed = [test for test in result.tests if test.outcome == "failed"]
         if result.state == "to fix":  # what was not begun fails every check, and says nothing
             self._failed[len(failed)] += 1

@@ -29,6 +29,8 @@ GROUPS = {
         "batch": ("batch", "Grade a class: a folder or a zip from any platform."),
         "regrade": ("regrade", "Grade a class again after a change of the course."),
         "adjust": ("adjust", "Add points to a student's exercise or mark, or take some away."),
+        "waive": ("waive", "Take a broken or unfair check out of marks that are graded already."),
+        "comment": ("comment", "Comment on lines of a student's code."),
         "name": ("name", "Name a mistake that the class made and the course does not know."),
         "explain": ("history", "Show how a mark came about, line by line."),
         "history": ("history", "Show what changed the marks, when and why."),

@@ -10,16 +10,17 @@ from pathlib import Path
 import click
 
 from grader.classroom.csv_files import read_lines
-from grader.classroom.publishing import Publisher
 from grader.classroom.standings import Standing, Standings
 from grader.classroom.stored.history import HistoryRow
 from grader.classroom.stored.marks import FINAL, MAX_ADJUSTMENT
 from grader.commands.graded import (
     GRADED,
+    REASON,
     confirmed,
     echo_review,
     graded_class,
     known_student,
+    republished,
     verdict_line,
 )
 from grader.commands.options import COURSE, FILE
@@ -46,7 +47,7 @@ class Request:
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1, metavar="STUDENT [EXERCISE] ±POINTS")
-@click.option("--why", metavar="TEXT", help="The reason, which the student reads.")
+@REASON
 @click.option("--final", is_flag=True, help="Adjust the mark itself, after weights and lateness.")
 @click.option("--file", type=FILE, metavar="CSV", help=f"Many at once: {EXPECTED}.")
 @click.option("--force", is_flag=True, help="Allow points below 0 and above the maximum.")
@@ -87,7 +88,10 @@ def adjust(
                 click.echo(f"  {_adjusted(standings, each, force)}")
             if not (yes or confirmed("Keep this?", otherwise=True)):
                 raise click.Abort
-        return _publish(standings, wanted, folder)
+        students = dict.fromkeys(each.student for each in wanted)
+        for report in republished(standings, folder, students, "adjusted"):
+            click.echo(verdict_line(report))
+        return echo_review(standings.ledger)
 
 
 def _request(words: Sequence[str], why: str | None, final: bool) -> Request:
@@ -190,17 +194,3 @@ def _effect(before: Standing, after: Standing, wanted: Request) -> str:
     marks = f"{amount(before.report.counted)} → {amount(after.report.counted)}"
     head = f"{after.report.who}: {_what(wanted)} {change(wanted.points)}, {where}"
     return f"{head}; mark {marks} of {amount(after.report.max_counted)}"
-
-
-def _publish(standings: Standings, wanted: Sequence[Request], folder: Path) -> int:
-    publisher = Publisher(standings, folder, "adjusted")
-    students = dict.fromkeys(each.student for each in wanted)
-    reports = map(publisher.publish, students if standings.is_as_published else ())
-    published = [report for report in reports if report is not None]
-    if len(published) < len(students):
-        click.echo("  kept, but not published: grader regrade shows what else has changed")
-    if published:
-        publisher.finish()
-    for report in published:
-        click.echo(verdict_line(report))
-    return echo_review(standings.ledger)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from grader.classroom.standings import Standings
+from grader.classroom.stored.marks import PublishedMark
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,20 @@ class MarkChange:
         same = (self.before, self.of_before) == (self.after, self.of)
         return same and not self.exercises
 
+    @property
+    def falls(self) -> bool:
+        """Whether the student's mark gets worse."""
+        return self.before is not None and self.after < self.before
 
-def mark_changes(standings: Standings) -> Iterator[MarkChange]:
-    """Compare every student's mark with the published one."""
+
+def mark_changes(
+    standings: Standings, earlier: Callable[[str], PublishedMark | None] | None = None
+) -> Iterator[MarkChange]:
+    """Compare every student's mark with an `earlier` one, by default with the published one."""
+    earlier = earlier or standings.ledger.published
     for standing in standings.graded():
         student = standing.report.submission
-        now, before = standing.published(standings.rules), standings.ledger.published(student)
+        now, before = standing.published(standings.rules), earlier(student)
         who = standing.report.who
         if before is None:
             yield MarkChange(student, None, None, now.points, now.max_points, who=who)

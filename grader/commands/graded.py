@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from grader.classroom.ledger import Ledger, open_ledger
+from grader.classroom.publishing import Publisher
 from grader.classroom.run import Engine
 from grader.classroom.standings import Standings
 from grader.classroom.storage import FILE, existing, settings_of
@@ -45,6 +46,9 @@ GRADED = click.option(
     default=".",
     metavar="DIR",
     help="The folder that `grader batch` wrote. Default: this one.",
+)
+REASON = click.option(
+    "--why", "--reason", "why", metavar="TEXT", help="The reason, which the student reads."
 )
 
 
@@ -166,6 +170,20 @@ def echo_review(ledger: Ledger) -> int:
     for line in ledger.review.lines(ledger.named):
         click.echo(f"  ! {line}", err=True)
     return 1 if ledger.review.reasons else 0
+
+
+def republished(
+    standings: Standings, folder: Path, students: Collection[str], why: str
+) -> list[Report]:
+    """Publish students' reports again, unless all marks wait for a regrade; return the reports."""
+    publisher = Publisher(standings, folder, why)
+    reports = map(publisher.publish, students if standings.is_as_published else ())
+    published = [report for report in reports if report is not None]
+    if len(published) < len(students):
+        click.echo("  kept, but not published: grader regrade shows what else has changed")
+    if published:
+        publisher.finish()
+    return published
 
 
 def verdict_line(report: Report) -> str:

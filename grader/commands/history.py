@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -13,14 +14,15 @@ from grader.classroom.standings import Standing, Standings
 from grader.classroom.stored.history import HistoryRow
 from grader.classroom.stored.marks import PublishedMark
 from grader.classroom.stored.submissions import AttemptRow
+from grader.classroom.waivers import Waiver
 from grader.commands.graded import GRADED, echo_review, graded_class, known_student
 from grader.commands.options import COURSE
 from grader.commands.published import differs
 from grader.course.course import Course
 from grader.course.policy import delay_in_words
 from grader.errors import RequestError
-from grader.report import ExerciseResult
-from grader.reports.charges import checks_line, sum_line
+from grader.report import ExerciseResult, Report
+from grader.reports.charges import checks_line, scaled_line, sum_line
 from grader.reports.figures import amount, change, moment
 from grader.reports.text import describe_state, mark_lines
 
@@ -141,7 +143,9 @@ def _explained(
     results = [each for each in report.exercises if not chosen or each.name in chosen]
     for result in results:
         yield ""
-        yield from _exercise(result, with_checks=bool(chosen))
+        own = [w for w in standings.waivers(report.submission) if w.exercise == result.name]
+        before = _as_graded(standings, report, result.name) if own else None
+        yield from _exercise(result, before, own, with_checks=bool(chosen))
     if not chosen:
         yield from _sum(standing)
         yield from _published(standings, standing, folder)
@@ -185,26 +189,49 @@ def _conditions(standings: Standings, standing: Standing) -> Iterator[str]:
     yield _line("confinement", ", ".join(report.confinement) or "none")
 
 
-def _exercise(result: ExerciseResult, *, with_checks: bool) -> Iterator[str]:
-    """Yield the points of an exercise, and their origin."""
+def _exercise(
+    result: ExerciseResult,
+    graded: ExerciseResult | None,
+    waivers: Sequence[Waiver],
+    *,
+    with_checks: bool,
+) -> Iterator[str]:
+    """Yield the points of an exercise, and their origin; `graded` is without its `waivers`."""
     state = describe_state(result)
-    yield f"{result.name}: {result.points} of {result.max_points} points, {state}"
+    yield f"{result.name}: {result.points} of {result.worth} points, {state}"
     if result.advice:
         yield _line("", result.advice)
     for test in result.tests if with_checks else ():
         points = f"{test.points}/{test.max_points}"
         yield f"  {SIGNS[test.outcome]} {points:>5}  {test.sentence}"
+        if test.waived:
+            yield f"{'':11}{test.waived}"
         if test.is_wrong and test.message:
             indent = " " * 11
             yield from textwrap.wrap(
                 test.message, WIDTH, initial_indent=indent, subsequent_indent=indent
             )
-    for line in filter(None, (checks_line(result), sum_line(result))):
+    for line in filter(None, (checks_line(result), sum_line(result), scaled_line(result))):
         yield _line("", line)
+    for waiver in waivers:
+        yield _line("waived", f"{waiver.says}: {waiver.why}")
+    if waivers and graded is not None:
+        points = f"{amount(graded.points)} of {graded.max_points}"
+        yield _line(
+            "", f"{points} points as graded, {amount(result.points + result.scaled_by)} now"
+        )
     if result.adjustment:
         counted = amount(result.counted)
         by = change(result.adjustment.points)
         yield _line("adjusted", f"{by} = {counted}: {result.adjustment.why}")
+
+
+def _as_graded(standings: Standings, report: Report, exercise: str) -> ExerciseResult | None:
+    """Return an exercise of the attempt that counts, without what is waived."""
+    standing = replace(standings, waives=False).standing(report.submission)
+    each = (standing.report, *standing.others) if standing else ()
+    found = (one for one in each if one.attempt == report.attempt)
+    return next((r for one in found for r in one.exercises if r.name == exercise), None)
 
 
 def _sum(standing: Standing) -> Iterator[str]:
@@ -213,7 +240,7 @@ def _sum(standing: Standing) -> Iterator[str]:
     if mark is not None and mark.steps:
         yield from (line.removeprefix("  ") for line in mark_lines(mark))
         return
-    points = [str(result.points) for result in standing.report.exercises]
+    points = [amount(result.counted) for result in standing.report.exercises]
     yield ""
     yield f"the mark: {' + '.join(points)} = {amount(standing.report.counted)}"
 

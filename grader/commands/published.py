@@ -62,7 +62,8 @@ def published_standings(
 
 def differs(old: PublishedMark, new: PublishedMark) -> bool:
     """Whether a mark is another one than the published, or made under other rules."""
-    return (old.rules, old.seed, old.points) != (new.rules, new.seed, new.points)
+    of_old, of_new = ((mark.rules, mark.seed, mark.points, mark.exercises) for mark in (old, new))
+    return of_old != of_new
 
 
 def spared_each(

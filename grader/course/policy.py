@@ -210,6 +210,7 @@ class Policy:
     def _how(self, exercises: Sequence[ExerciseResult]) -> str:
         """Return in words how exercises count, if not simply with the points of their tests."""
         ways = {
+            "scaled": any(exercise.dropped for exercise in exercises),
             "adjusted": any(exercise.adjustment for exercise in exercises),
             "weighted": any(self._weight(exercise) != 1 for exercise in exercises),
             "with extra credit": any(each.name in self.extra_credit for each in exercises),
@@ -229,7 +230,9 @@ class Policy:
 
     def _in_words(self, exercise: ExerciseResult) -> str:
         """Return how an exercise counts: its points, adjusted, times its weight."""
-        words = f"{exercise.title}: {exercise.points:g} of {exercise.max_points:g}"
+        words = f"{exercise.title}: {exercise.points:g} of {exercise.worth:g}"
+        if exercise.dropped:
+            words += f", scaled to {exercise.max_points:g}"
         if exercise.adjustment:
             words += f", adjusted by {exercise.adjustment.points:+g}"
         if (weight := self._weight(exercise)) != 1:

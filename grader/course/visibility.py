@@ -138,5 +138,6 @@ def _redacted(test: Outcome, past_due: bool) -> Outcome:
     result = (test.outcome, test.points, test.max_points)
     if test.visible == "after_due":
         message = LATER if test.outcome == "failed" else ""
-        return Outcome(test.name, test.sentence, *result, message, visible=test.visible)
+        shown = Outcome(test.name, test.sentence, *result, message, visible=test.visible)
+        return replace(shown, waived=test.waived)
     return Outcome("hidden", HIDDEN_SENTENCE, *result, visible=test.visible)

@@ -36,7 +36,7 @@ def sum_line(result: ExerciseResult) -> str:
     items = [(each.points, each.says) for each in result.charges]
     if result.lost_besides:
         items.append((result.lost_besides, OTHERS))
-    sums = " − ".join(map(str, [result.max_points, *(points for points, _ in items)]))
+    sums = " − ".join(map(str, [result.worth, *(points for points, _ in items)]))
     several = len(items) > 1
     said = [f"{says} ({points})" if several else says for points, says in items]
     failed = [test for test in result.tests if test.outcome != "passed"]
@@ -51,6 +51,17 @@ def checks_line(result: ExerciseResult) -> str:
         return ""
     checks = result.points - result.given_back
     return (
-        f"{checks} of {result.max_points} points by the checks, "
+        f"{checks} of {result.worth} points by the checks, "
         f"+ {result.given_back} because a mistake is charged once"
+    )
+
+
+def scaled_line(result: ExerciseResult) -> str:
+    """Return how the points count after checks were taken out; empty if none was."""
+    if not result.dropped:
+        return ""
+    scaled = result.points + result.scaled_by
+    return (
+        f"{result.points} of {result.worth} points count as {scaled:g} of {result.max_points}, "
+        f"because checks worth {result.dropped} were taken out"
     )

@@ -7,7 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from grader.report import ExerciseResult, Explanation, Outcome, Report
-from grader.reports.charges import CONSEQUENCE, GIVEN_BACK, cases_lines, checks_line, sum_line
+from grader.reports.charges import (
+    CONSEQUENCE,
+    GIVEN_BACK,
+    cases_lines,
+    checks_line,
+    scaled_line,
+    sum_line,
+)
 from grader.reports.figures import amount
 
 GIVEN_BACK_NAME = "given_back"  # no test has this name, because names of tests begin with "test"
@@ -67,6 +74,12 @@ def summary_lines(report: Report) -> Iterator[str]:
     for result in report.exercises:
         if result.advice and result.tests:
             yield f"{result.title}: {result.advice}"
+        yield from (f"{result.title}: {line}" for line in filter(None, [scaled_line(result)]))
+        for test in result.tests:
+            if test.waived and test.visible != "never":
+                yield f"{result.title}: {test.sentence} {test.waived}"
+        for comment in result.comments:
+            yield f"{result.title}: {comment.place}: {comment.text}"
         if change := result.adjustment:
             sign = "+" if change.points > 0 else ""
             yield f"{result.title}: {sign}{amount(change.points)} points: {change.why}"

@@ -5,6 +5,7 @@ The code is untrusted: it is escaped, coloured and shown, and nothing in it is f
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -67,9 +68,14 @@ def render_pair(view: PairView) -> str:
 
 
 def _page(template: str, **values: object) -> str:
-    functions = {"lines_of": lines_of, "link": link, "most": MAX_SHOWN}
+    functions = {"lines_of": lines_of, "link": link, "command": command, "most": MAX_SHOWN}
     page = environment().get_template(template).render(**functions, **values)
     return page.encode("utf-8", "replace").decode("utf-8")
+
+
+def command(student: str, exercise: str) -> str:
+    """Return the command that comments on a line of a student's code, without the line."""
+    return f"grader comment {shlex.quote(student)} {exercise}.py:"
 
 
 def lines_of(text: str, marked: Collection[int], prefix: str = "") -> Markup:

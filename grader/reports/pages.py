@@ -16,7 +16,7 @@ from pygments.formatters import HtmlFormatter
 
 from grader.report import Frame, Report
 from grader.reports import charts
-from grader.reports.charges import CONSEQUENCE, cases_lines, checks_line, sum_line
+from grader.reports.charges import CONSEQUENCE, cases_lines, checks_line, scaled_line, sum_line
 from grader.reports.course_path import Stop, path_of, path_through, titles_before
 from grader.reports.figures import amount, change, moment
 from grader.reports.python_lexer import LinearPythonLexer
@@ -60,7 +60,7 @@ def environment() -> Environment:
     made.filters.update(md=_markdown, fence=_fenced, spans=_with_spans, zip=zip)
     functions = (
         *(describe_state, content_policy, amount, moment, change, coloured, code_style),
-        *(sum_line, checks_line, cases_lines, path_of, titles_before),
+        *(sum_line, checks_line, scaled_line, cases_lines, path_of, titles_before),
     )
     made.globals.update({each.__name__: each for each in functions}, charts=charts)
     made.globals["consequence"] = CONSEQUENCE
@@ -138,17 +138,13 @@ def coloured(where: Frame) -> Markup:
 def coloured_lines(text: str, start: int, marked: Collection[int], prefix: str = "") -> Markup:
     """Return code as HTML: numbered from `start`, coloured, with some of its lines marked.
 
-    With a `prefix`, a marked line has it and its number as its id, so that a link can lead there.
+    With a `prefix`, each number is a link to its line, whose id is the prefix and the number.
     """
     lines = highlight(text, *_colouring()).rstrip("\n").split("\n")
     width = len(str(start + len(lines)))
     return Markup(
         "\n".join(
-            _marked(
-                f'<span class="lineno">{n:>{width}} </span>{line}',
-                n in marked,
-                prefix and f"{prefix}{n}",
-            )
+            _marked(_numbered(f"{n:>{width}} ", prefix and f"{prefix}{n}") + line, n in marked)
             for n, line in enumerate(lines, start)
         )
     )
@@ -160,9 +156,18 @@ def _colouring() -> tuple[LinearPythonLexer, HtmlFormatter[str]]:
     return LinearPythonLexer(stripnl=False), HtmlFormatter(nowrap=True)
 
 
-def _marked(line: str, marked: bool, anchor: str) -> str:
-    named = f' id="{anchor}"' if anchor else ""
-    return f'<span class="hll"{named}>{line}</span>' if marked else line
+def _numbered(number: str, anchor: str) -> str:
+    """Return the number of a line; a link with an id if it has an anchor."""
+    if not anchor:
+        return f'<span class="lineno">{number}</span>'
+    before = number[: -len(number.lstrip())]
+    # Not in the order of the Tab key, in which a file would be hundreds of stops.
+    start = f'{before}<a class="lineno" id="{anchor}" href="#{anchor}" tabindex="-1">'
+    return f"{start}{number.strip()}</a> "
+
+
+def _marked(line: str, marked: bool) -> str:
+    return f'<span class="hll">{line}</span>' if marked else line
 
 
 @cache

@@ -81,9 +81,9 @@ def describe_state(result: ExerciseResult) -> str:
     if result.state in ("passed", "not started", "not graded"):
         return result.state
     failed = sum(test.is_wrong for test in result.tests)
-    skipped = sum(test.outcome == "skipped" for test in result.tests)
+    skipped = sum(test.outcome == "skipped" and not test.waived for test in result.tests)
     says = f"{failed} of {len(result.tests)} checks fail{'s' * (failed == 1)}"
-    if result.points == result.max_points:  # a required check may be worth no points
+    if result.points == result.worth:  # a required check may be worth no points
         return f"not done: {says}"
     return f"{says}, {skipped} skipped" if skipped else says
 

@@ -14,7 +14,14 @@ from grader.classroom.stored.rows import PRESENT, Check, Rows, decoded, now
 from grader.report import Adjustment
 
 FINAL = "(final)"  # in place of an exercise: the mark itself; no exercise can have this name
+KEPT = "(kept)"  # before the hash of a submission whose mark a regrade must not lower
+COMMENT = "(comment) "  # before a place in a student's code; worth no points
 MAX_ADJUSTMENT = 1e6  # points; so sums stay far from infinity
+
+
+def kept_mark(digest: str) -> str:
+    """Return what stands in place of an exercise if the mark of a submission must not fall."""
+    return f"{KEPT} {digest}"
 
 
 @dataclass(frozen=True)
@@ -63,11 +70,27 @@ class ClassMarks(Rows):
     def adjustments(self, student: str) -> dict[str, Adjustment]:
         """Return a student's adjustments that count, by exercise.
 
-        The last one stored counts, whatever its time.
+        The last one stored counts, whatever its time. One of the mark also replaces what the mark
+        was kept at before.
         """
+        latest: dict[str, Adjustment] = {}
         rows = self._rows("adjustments", "WHERE student = ? ORDER BY id", student)
-        latest = {exercise: Adjustment(points, why) for _, exercise, points, why, _ in rows}
+        for _, exercise, points, why, _ in rows:
+            if exercise == FINAL:
+                latest = {key: each for key, each in latest.items() if not key.startswith(KEPT)}
+            latest[exercise] = Adjustment(points, why)
         return {name: adjustment for name, adjustment in latest.items() if adjustment.points}
+
+    def comment(self, student: str, place: str, text: str) -> None:
+        """Store a comment on a place in a student's code; this replaces an earlier one there."""
+        self.adjust(student, f"{COMMENT}{place}", 0.0, text)
+
+    def comments(self, student: str) -> dict[str, str]:
+        """Return the comments on a student's code, by place; an empty one was taken back."""
+        condition = "WHERE student = ? AND substr(exercise, 1, ?) = ? ORDER BY id"
+        rows = self._rows("adjustments", condition, student, len(COMMENT), COMMENT)
+        last = {place.removeprefix(COMMENT): text for _, place, _, text, _ in rows}
+        return {place: text for place, text in last.items() if text}
 
     def publish(self, marks: Mapping[str, PublishedMark]) -> None:
         """Store the marks that are published, by student."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from grader.classroom.storage import COLUMNS
 from grader.classroom.stored.rows import Check, Rows, decoded, now
 from grader.classroom.workers.messages import GradedJob, decode_result
+from grader.report import ExerciseResult
 
 _RESULT = f"{COLUMNS['results']}, seconds, at, run, checksum"
 # What no checksum covers is copied as what it should be, damaged or not.
@@ -112,6 +113,15 @@ class Results(Rows):
             )
             if courses.get(name) == course and tuple(of) == current
         }
+
+    def results_of(self, exercise: str, course: str = "") -> dict[str, ExerciseResult]:
+        """Return the last stored result of an exercise for each submission.
+
+        With the exercise's hash in a `course`, only those that were graded with that course.
+        """
+        condition = "WHERE exercise = ? AND ? IN ('', course) ORDER BY run"
+        rows = self._rows("results", condition, exercise, course)
+        return {row[0]: decode_result(exercise, row[5].encode()) for row in rows}
 
     def has_results(self) -> bool:
         """Return whether anything was ever graded."""

@@ -11,6 +11,8 @@ import msgspec
 from grader.classroom.stored.rows import Check, Rows, decoded
 
 EARLIER = "earlier"  # the setting with the results folders whose late days count against a budget
+SNIPPETS = "snippets"  # the setting with phrases that teachers use again, by name
+WAIVERS = "waivers"  # the setting with what teachers have waived, the oldest first
 FREE_DAYS_USED = "free_days_used"  # the setting with the days that each student used up there
 TWIN = " (copy)"  # the end of the key under which a setting is stored again
 _KINDS: Mapping[str, Any] = {
@@ -22,6 +24,8 @@ _KINDS: Mapping[str, Any] = {
     "erased": list[str],
     EARLIER: list[str],
     FREE_DAYS_USED: dict[str, float],
+    WAIVERS: list[dict[str, Any]],
+    SNIPPETS: dict[str, str],
     "seed": int,
     "published_epoch": Annotated[int, msgspec.Meta(ge=0)],
     "secret": Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})+$")],
