@@ -45,7 +45,8 @@ def history(student: str, folder: Path, course: Course) -> int:
     with graded_class(course, folder) as standings:
         rows = standings.ledger.history(student)
         if student and not any(row.student for row in rows):
-            known_student(standings, student)
+            student = known_student(standings, student)
+            rows = standings.ledger.history(student)
         before: dict[str, float] = {}
         for row in rows:
             click.echo(f"  {_entry(standings, row, before)}")

@@ -24,6 +24,7 @@ _KINDS: Mapping[str, Any] = {
     FREE_DAYS_USED: dict[str, float],
     "seed": int,
     "published_epoch": Annotated[int, msgspec.Meta(ge=0)],
+    "pseudonyms": Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})+$")],
     "secret": Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})+$")],
 }
 
