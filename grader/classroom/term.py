@@ -85,7 +85,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Assignment:
+class GradedAssignment:
     """A results folder: its name in the term, and the person and the work of each student.
 
     `earlier` are the folders whose free late days count here, and `counted` is how many of them
@@ -102,7 +102,7 @@ class Assignment:
     is_whole: bool = True
 
 
-def read_assignment(name: str, folder: Path) -> Assignment:
+def read_assignment(name: str, folder: Path) -> GradedAssignment:
     """Read what was published of an assignment; raise `RequestError` if it cannot be read."""
     with open_ledger(existing(folder)) as ledger:
         lines = list(results_in(folder, _Line, "cannot be read"))
@@ -114,7 +114,7 @@ def read_assignment(name: str, folder: Path) -> Assignment:
             points = grades.get(cell(student), {}).get("points", "")
             works.setdefault(student, Work(float(points) if points else None, most))
             people.setdefault(student, person)
-        return Assignment(
+        return GradedAssignment(
             *(name, folder.resolve(), people, works),
             earlier_folders(ledger, folder),
             ledger.get(FREE_DAYS_USED) or {},
@@ -170,7 +170,7 @@ class TermStudent:
         return self.works[place].share if place in self.works else None
 
 
-def join(assignments: Sequence[Assignment], roster: Roster = NO_ROSTER) -> list[TermStudent]:
+def join(assignments: Sequence[GradedAssignment], roster: Roster = NO_ROSTER) -> list[TermStudent]:
     """Return the students of a roster and of all assignments, each of them once.
 
     Who may be one of several students, or the same as another one, is counted apart and named.
@@ -195,7 +195,7 @@ def join(assignments: Sequence[Assignment], roster: Roster = NO_ROSTER) -> list[
     return sorted(students, key=lambda student: student.row.student)
 
 
-def _new(attempt: Attempt, assignment: Assignment, listed: Roster) -> TermStudent:
+def _new(attempt: Attempt, assignment: GradedAssignment, listed: Roster) -> TermStudent:
     """Return a student whom no earlier assignment has, or none for certain."""
     name = attempt.student
     if any(row.student == name for row in listed.rows):
@@ -211,7 +211,7 @@ def _new(attempt: Attempt, assignment: Assignment, listed: Roster) -> TermStuden
 
 
 def summarise(
-    assignments: Sequence[Assignment], out: Path, roster: Roster = NO_ROSTER
+    assignments: Sequence[GradedAssignment], out: Path, roster: Roster = NO_ROSTER
 ) -> TermSummary:
     """Return the summary of a term; links lead from the folder `out`."""
     students = join(assignments, roster)
@@ -294,7 +294,7 @@ def _is_far(distance: float) -> bool:
 
 
 def _row(
-    student: TermStudent, assignments: Sequence[Assignment], out: Path, reasons: Iterable[str]
+    student: TermStudent, assignments: Sequence[GradedAssignment], out: Path, reasons: Iterable[str]
 ) -> StudentRow:
     points, of = _marks(student)
     person = student.row.person
@@ -329,7 +329,7 @@ def _link(out: Path, page: Path) -> str:
 
 def _assignment(
     place: int,
-    assignment: Assignment,
+    assignment: GradedAssignment,
     students: Sequence[TermStudent],
     out: Path,
     median: float | None,
@@ -377,7 +377,9 @@ def _recurring(students: Sequence[TermStudent], names: Sequence[str]) -> list[Re
 # --- what does not add up -------------------------------------------------------------------------
 
 
-def _remarks(assignments: Sequence[Assignment], students: Sequence[TermStudent]) -> Iterator[str]:
+def _remarks(
+    assignments: Sequence[GradedAssignment], students: Sequence[TermStudent]
+) -> Iterator[str]:
     """Yield what needs attention: unfinished folders, and late days that were not counted."""
     for place, assignment in enumerate(assignments):
         if not assignment.is_whole:
@@ -389,7 +391,7 @@ def _remarks(assignments: Sequence[Assignment], students: Sequence[TermStudent])
 
 
 def _uncounted(
-    place: int, assignments: Sequence[Assignment], students: Sequence[TermStudent]
+    place: int, assignments: Sequence[GradedAssignment], students: Sequence[TermStudent]
 ) -> Iterator[str]:
     """Yield a remark if an assignment with a budget counts other days than were used before it."""
     here = assignments[place]
