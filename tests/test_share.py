@@ -16,9 +16,11 @@ ROSTER = (
     's002,"Berg, Anna",abergx,anna.berg@school.example,8842318,B\n'
     "s003,Ann Marie Cole,amc77,amc@school.example,8842319,A\n"
     "s004,Max Query,maxq,maxq@school.example,8842320,A\n"
+    "s005,Zoe Adams,zadams9,zadams@school.example,8842321,A\n"
 )
 PERSONAL = re.compile(
-    "s00[1-4]|ångström|zoë|zoe-a|abergx|berg|anna|cole|marie|amc|maxq|school.example|88423", re.I
+    "s00[1-5]|ångström|zoë|adams|zoe-a|abergx|berg|anna|cole|marie|amc|maxq|school.example|88423",
+    re.I,
 )
 LONG = program(1)
 FILES = {
@@ -30,6 +32,7 @@ FILES = {
         "# Anna (with Ann Marie Cole), login abergx\n# 5 points\n"
         f"annaBerg = 'berg anna'\nanna_berg_total = 1\n{LONG}\n"
     ),
+    "s005/adams_z.7z": "no Python",
     "s004/scale.py": "# Max took the max of each row\n# 7 points\ntop = max(1, 2)\n",
     **{f"s{n:03}/scale.py": f"# the max of {n}\n# 8 points\n{program(n)}" for n in range(11, 20)},
 }
@@ -72,10 +75,10 @@ def test_nothing_in_an_anonymous_page_tells_whose_it_is(graded: Path, cli: Cli) 
     found = pages(graded / "shared")
     kinds = sorted({name.partition("/")[0] for name in found})
     assert kinds == ["code", "index.html", "reports", "similar"]
-    assert len([name for name in found if name.startswith("code/")]) == 12
+    assert len([name for name in found if name.startswith("code/")]) == 13
     for name, page in {**found, "what the command says": said.out + said.err}.items():
         assert PERSONAL.findall(f"{Path(name).name} {page.replace(str(graded), '')}") == [], name
-    assert "12 students, under pseudonyms: " in said.out
+    assert "13 students, under pseudonyms: " in said.out
     # One who handed in nothing has a pseudonym as well; sections are left out.
     missing = found["index.html"].partition('id="missing"')[2].partition("</section>")[0]
     assert re.findall(r"<li><bdi>anon-[a-z2-7]{8}</bdi></li>", missing)

@@ -14,6 +14,7 @@ import secrets
 from base64 import b32encode
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TypeVar
 
@@ -120,7 +121,7 @@ class Pseudonyms:
         """Return a report that does not tell whose it is, nor when it was handed in."""
         student = report.submission
         hidden = _replaced(report, lambda value: self._shown(value, student))
-        return dataclasses.replace(
+        return replace(
             hidden,
             submission=self.names[student],
             person=Person(),
@@ -128,21 +129,26 @@ class Pseudonyms:
             due="",
             flags=tuple(self.remark(flag, student) for flag in report.flags),
             notes=tuple(self.remark(note, student) for note in report.notes),
+            exercises=tuple(
+                # What could not be read is told by the names of files.
+                each if each.tests else replace(each, advice=self.remark(each.advice, student))
+                for each in hidden.exercises
+            ),
         )
 
     def _shown(self, value: object, student: str) -> object:
         """Return the value without names, if it may hold some; otherwise the value itself."""
         if isinstance(value, Frame):
             source, around = (self.code(each, student) for each in (value.source, value.around))
-            return dataclasses.replace(value, file=HIDDEN, source=source, around=around)
+            return replace(value, file=HIDDEN, source=source, around=around)
         if isinstance(value, Adjustment):
-            return dataclasses.replace(value, why=self.remark(value.why, student))
+            return replace(value, why=self.remark(value.why, student))
         return self.text(value) if isinstance(value, str) else value
 
     def submission(self, submission: Submission) -> Submission:
         """Return a submission whose files neither have the student's names nor hold them."""
         student = submission.name
-        return dataclasses.replace(
+        return replace(
             submission,
             name=self.names[student],
             files={name: self.code(text, student) for name, text in submission.files.items()},
@@ -157,7 +163,7 @@ def _replaced(value: T, shown: Callable[[object], object]) -> T:
     if new is value and dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
         changes = {name: _replaced(own, shown) for name, own in fields.items()}
-        new = dataclasses.replace(value, **changes)
+        new = replace(value, **changes)
     elif isinstance(value, tuple | list):
         new = type(value)(_replaced(each, shown) for each in value)
     elif isinstance(value, dict):

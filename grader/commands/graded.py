@@ -143,7 +143,7 @@ def known_student(standings: Standings, student: str) -> str:
     if student.startswith(PREFIX) and ledger.get(PSEUDONYMS):
         pseudonyms = Pseudonyms(ledger)
         if student in pseudonyms.students:
-            click.get_current_context().with_resource(_names_hidden(pseudonyms))
+            click.get_current_context().with_resource(names_hidden(pseudonyms))
             student = pseudonyms.students[student]
     known = ledger.students()
     if student in dict(ledger.missing()):
@@ -162,7 +162,7 @@ def known_student(standings: Standings, student: str) -> str:
 
 
 @contextlib.contextmanager
-def _names_hidden(pseudonyms: Pseudonyms) -> Iterator[None]:
+def names_hidden(pseudonyms: Pseudonyms) -> Iterator[None]:
     """Print pseudonyms in the place of ids and names, also in what an error says."""
     with filtered(pseudonyms.text):
         try:

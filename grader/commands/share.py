@@ -23,7 +23,13 @@ from grader.classroom.publishing import (
 )
 from grader.classroom.standings import Standing, Standings
 from grader.classroom.storage import FILE as LEDGER
-from grader.commands.graded import GRADED, count_students, echo_review, graded_class
+from grader.commands.graded import (
+    GRADED,
+    count_students,
+    echo_review,
+    graded_class,
+    names_hidden,
+)
 from grader.commands.options import COURSE, FOLDER, short_path
 from grader.course.course import Course
 from grader.course.visibility import for_student
@@ -167,7 +173,9 @@ class _AnonymousView(_View):
 
 
 def _anonymous(standings: Standings) -> _View:
-    return _AnonymousView(standings, Pseudonyms(standings.ledger, _texts(standings.ledger)))
+    pseudonyms = Pseudonyms(standings.ledger, _texts(standings.ledger))
+    click.get_current_context().with_resource(names_hidden(pseudonyms))
+    return _AnonymousView(standings, pseudonyms)
 
 
 def _texts(ledger: Ledger) -> Iterator[str]:
