@@ -38,6 +38,7 @@ SOURCES = (
     "reports/summary.py",
     "reports/templates/*.[cj]s*",
     "reports/templates/class.html.j2",
+    "reports/templates/students.html.j2",
 )
 sys.path[:0] = [str(ROOT / "tests")]
 

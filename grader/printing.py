@@ -1,4 +1,4 @@
-"""A command's output in a CI job, where the CI system would take some lines for orders.
+"""A command's output, filtered: in a CI job, whose system would take some lines for orders.
 
 GitHub obeys a line that begins with `::`, and `##[` anywhere in a line; Azure obeys `##vso[`,
 GitLab `section_start:`. A stranger can put all of these into names of files, arguments and
@@ -12,7 +12,7 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TextIO, cast
 
 from grader.report import without_controls
@@ -36,17 +36,21 @@ def in_job() -> bool:
 @contextlib.contextmanager
 def without_orders_in_jobs() -> Iterator[None]:
     """In a job of a CI system, filter what is printed until the block ends."""
-    if not in_job():
+    with filtered(without_orders) if in_job() else contextlib.nullcontext():
         yield
-        return
+
+
+@contextlib.contextmanager
+def filtered(shown: Callable[[str], str]) -> Iterator[None]:
+    """Print `shown` of whole lines in their place until the block ends."""
     before = sys.stdout, sys.stderr
-    filtered = [_Filtered(stream) for stream in before]
-    sys.stdout, sys.stderr = (cast(TextIO, stream) for stream in filtered)
+    filters = [_Filtered(stream, shown) for stream in before]
+    sys.stdout, sys.stderr = (cast(TextIO, stream) for stream in filters)
     try:
         yield
     finally:
         sys.stdout, sys.stderr = before
-        for stream in filtered:
+        for stream in filters:
             with contextlib.suppress(OSError, ValueError):  # nobody reads the output any more
                 stream.finish()
 
@@ -60,17 +64,17 @@ def behind_filter(stream: TextIO) -> TextIO:
 
 
 class _Filtered:
-    """A stream that passes on whole lines only, because half a line does not show an order."""
+    """A stream that passes on whole lines only, because half a line does not show what is in it."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
+    def __init__(self, stream: TextIO, shown: Callable[[str], str]) -> None:
+        self.stream, self._shown = stream, shown
         self._line = ""
 
     def write(self, text: str) -> int:
         """Write all whole lines, and keep the unfinished one."""
         *lines, self._line = (self._line + text).split("\n")
         if lines:
-            self.stream.write(without_orders("\n".join([*lines, ""])))
+            self.stream.write(self._shown("\n".join([*lines, ""])))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -81,7 +85,7 @@ class _Filtered:
     def finish(self) -> None:
         """Write the unfinished line as well."""
         rest, self._line = self._line, ""
-        self.stream.write(without_orders(rest))
+        self.stream.write(self._shown(rest))
         self.stream.flush()
 
     def __getattr__(self, name: str) -> Any:

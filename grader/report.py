@@ -424,6 +424,7 @@ class Mark:
     steps: tuple[MarkStep, ...] = ()
     adjustment: Adjustment | None = None  # of the mark itself, after lateness
     free_days: float = 0.0  # of the late days, those that a budget pays for
+    free_left: float | None = None  # the days that the budget still has; None without a budget
 
 
 @dataclass(frozen=True)

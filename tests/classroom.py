@@ -20,7 +20,7 @@ from commandline import Cli
 from grader.classroom.workers.messages import Answer, GradedJob, Job, Lost, encode_result
 from grader.classroom.workers.pool import WorkerPool
 from grader.course.course import Course, load_course
-from grader.report import ExerciseResult, Frame, Outcome
+from grader.report import Diagnosis, ExerciseResult, Frame, Outcome
 from grader.sandbox.confinement.limits import Isolation
 
 TINY = Path(__file__).parent / "tiny"
@@ -29,8 +29,9 @@ TINY = Path(__file__).parent / "tiny"
 class Instant:
     """An engine that answers at once, with as many points as a file says (`# 6 points`).
 
-    A file that says `lost` takes its grading process with it; one that says `breaks` ends the
-    grader. `jobs` are all that were handed out; `before` is called with each.
+    A file may also name the mistake that it makes (`# mistake no_scale`). A file that says `lost`
+    takes its grading process with it; one that says `breaks` ends the grader. `jobs` are all that
+    were handed out; `before` is called with each.
     """
 
     width = 2
@@ -80,7 +81,13 @@ class Instant:
         right = "passed" if points == exercise.points else "failed"
         where = Frame(job.submission.paths.get(name, ""), 1, "") if right == "failed" else None
         test = Outcome("test_all", "All of it.", right, points, exercise.points, where=where)
-        return ExerciseResult(name, exercise.title, points, exercise.points, "", (test,))
+        named = re.search(r"# mistake (\w+)", job.submission.files[name])
+        says = f"This is {named[1]}." if named else ""
+        shown = (("test_all",),)
+        diagnosis = Diagnosis((named[1],), says, "", shown, (says,), (1,)) if named else None
+        return ExerciseResult(
+            *(name, exercise.title, points, exercise.points, "", (test,)), diagnosis=diagnosis
+        )
 
     @property
     def graded(self) -> list[tuple[str, tuple[str, ...]]]:

@@ -1,4 +1,4 @@
-"""A class of any size that is made up, some with hostile names, and its reports."""
+"""A class of any size that is made up, some with hostile names, its reports, and a term of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from typing import Any
 
 from grader.classroom.statistics import ClassTally
 from grader.report import Diagnosis, ExerciseResult, Mark, Outcome, Person, Report
-from grader.reports.summary import SimilarGroup, Summary
+from grader.reports.summary import (
+    AssignmentSummary,
+    RecurringMistake,
+    SimilarGroup,
+    Summary,
+    TermSummary,
+)
 
 HOSTILE = {
     "s0003": "</script><script>document.title='owned'</script>",
@@ -105,3 +111,25 @@ def class_of(count: int) -> Summary:
     )
     similar = [group]
     return tally.summary("Attention, autumn", missing, similar)
+
+
+def term_of(count: int) -> TermSummary:
+    """A term of five assignments, which are the exercises of `class_of`."""
+    made = class_of(count)
+    behind = tuple(range(5, count, 7))
+    reason = "worse than before: 25 % in hw5, 81 % on average until then"
+    rows = tuple(
+        replace(row, flags=(reason,) if at in behind else (), free_days=1.0, free_left=2.0)
+        for at, row in enumerate(made.students)
+    )
+    names = [f"hw{number}" for number in range(1, len(EXERCISES) + 1)]
+    says = "The softmax runs over the `queries` </script><b>."
+    mistakes = [
+        RecurringMistake(f"fault_{at}", says, tuple(range(at, count, 5)), ((names[0], 7),))
+        for at in range(12)
+    ]
+    assignments = [
+        AssignmentSummary(name, count, count - 2, 50, 0.75, 0.5, 3, 4.0, f"{name}/index.html")
+        for name in names
+    ]
+    return TermSummary(tuple(assignments), rows, behind, tuple(mistakes), ("hw2 is not finished",))

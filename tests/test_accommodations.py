@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from class_lists import batch
-from classroom import Instant, hand_in, marks, report_of
-from commandline import Cli, Said
+from classroom import Instant, hand_in, marks
+from commandline import Cli
 
 HEAD = 'title = "A tiny course"\npoints = 8\nzone = "Europe/Berlin"\n'
 DUE = "start = 2026-11-02T12:00:00\ndue = 2026-11-12T12:00:00\n"  # a span of ten days
@@ -110,109 +110,7 @@ def test_a_later_extension_needs_no_word(
     assert marks(tmp_path / "out")["s001"] == points(1)
 
 
-# --- free late days -------------------------------------------------------------------------------
-
-BUDGET = f"{QUARTER}budget = 3\n"
-FIRST = "id,email,submitted\ns001,s001@school.example,{}\ns002,s002@school.example,{}\n"
-
-
-def homework(cli: Cli, place: Path, course: Path, roster: str, *earlier: Path) -> Said:
-    """Grade one assignment of a term."""
-    (place / "class.csv").parent.mkdir(parents=True, exist_ok=True)
-    (place / "class.csv").write_text(roster)
-    options = [option for folder in earlier for option in ("--earlier", folder)]
-    out = ("--out", place / "out", "--course", course, "--roster", place / "class.csv")
-    return cli("batch", place / "class", *out, *options)
-
-
-def test_free_late_days_are_counted_over_results_folders(
-    cli: Cli, instant: Instant, tmp_path: Path, tiny_copy: Path
-) -> None:
-    settings(tiny_copy, late=BUDGET)
-    for number in (1, 2, 3):
-        names = ("s001", "s002") if number < 3 else ("other-1", "other-2")
-        texts = {f"{name}/scale.py": "# 8 points" for name in names}
-        hand_in(tmp_path / str(number) / "class", texts)
-    first, second, third = (tmp_path / str(number) for number in (1, 2, 3))
-    # 1 day and 10 hours are two days begun; both are free.
-    roster = FIRST.format("2026-11-13 22:00", "2026-11-12 11:00")
-    homework(cli, first, tiny_copy, roster)
-    assert marks(first / "out") == {"s001": points(0), "s002": points(0)}
-    mark = report_of(first / "out", "s001")["mark"]
-    assert (mark["late_days"], mark["free_days"]) == (2, 2)
-    free = "1 day and 10 hours late, 2 days of them free: 100 % of them count"
-    assert free in mark["says"]
-    # Two more days: the third free day, and one that costs a quarter.
-    roster = FIRST.format("2026-11-13 22:00", "2026-11-13 22:00")
-    homework(cli, second, tiny_copy, roster, first / "out")
-    assert marks(second / "out") == {"s001": points(2 + 2 - 3), "s002": points(0)}
-    step = report_of(second / "out", "s001")["mark"]["steps"][-1]["says"]
-    assert step == "1 day and 10 hours late (as 2 days), 1 day of them free: 75 % count"
-    said = cli("explain", "s001", "--in", second / "out", "--course", tiny_copy).out
-    assert "1 day and 10 hours late (as 2 days), 1 day of them free" in said
-    # Both folders count, and students are found by their addresses.
-    roster = FIRST.format("2026-11-13 11:00", "2026-11-14 11:00").replace("s001,", "other-1,", 1)
-    roster = roster.replace("s002,", "other-2,", 1)
-    homework(cli, third, tiny_copy, roster, first / "out", second / "out")
-    assert marks(third / "out") == {"other-1": points(1), "other-2": points(2 + 2 - 3)}
-    assert report_of(third / "out", "other-2")["mark"]["free_days"] == 3 - 2
-
-
-def test_earlier_folders_are_remembered_and_read_again(
-    cli: Cli, instant: Instant, tmp_path: Path, tiny_copy: Path
-) -> None:
-    settings(tiny_copy, late=BUDGET)
-    first, second = tmp_path / "1", tmp_path / "2"
-    for place in (first, second):
-        hand_in(place / "class", {f"s00{n}/scale.py": "# 8 points" for n in (1, 2)})
-    late = FIRST.format("2026-11-14 22:00", "2026-11-12 11:00")  # three days begun
-    homework(cli, first, tiny_copy, late)
-    homework(cli, second, tiny_copy, late, first / "out")
-    assert marks(second / "out") == {"s001": points(3), "s002": points(0)}
-    # An extension of the first homework gives a day back, which regrade shows before it counts.
-    extended = late.replace("submitted", "submitted,due").replace("22:00", "22:00,2026-11-13 12:00")
-    homework(cli, first, tiny_copy, extended)
-    assert report_of(first / "out", "s001")["mark"]["free_days"] == 2
-    place = ("--in", second / "out", "--course", tiny_copy)
-    assert "s001       2 → 4      of 8" in cli("regrade", *place).out
-    resume = ("batch", "--resume", "--out", second / "out", "--course", tiny_copy)
-    assert cli(*resume).code == 0
-    assert marks(second / "out")["s001"] == points(3)
-    said = cli(*resume, "--earlier", first / "out")
-    assert (said.code, "takes no other submissions" in said.err) == (2, True)
-    said = homework(cli, second, tiny_copy, late)
-    assert (said.code, "s001: 2 → 4 of 8 points" in said.err) == (2, True)
-    assert cli("regrade", *place, "--publish").code == 0
-    assert marks(second / "out")["s001"] == points(2)
-
-
-@pytest.mark.parametrize("folder", ["nowhere", "out"])
-def test_a_folder_that_is_no_earlier_assignment_is_refused(
-    folder: str, cli: Cli, instant: Instant, tmp_path: Path, tiny_copy: Path
-) -> None:
-    settings(tiny_copy, late=BUDGET)
-    hand_in(tmp_path / "class", {"s001/scale.py": "# 8 points"})
-    roster = "id\ns001\n"
-    said = homework(cli, tmp_path, tiny_copy, roster, tmp_path / folder)
-    why = {"nowhere": "does not say who used late days", "out": "is no earlier assignment"}
-    assert (said.code, why[folder] in said.err) == (2, True)
-
-
-def test_an_erased_student_has_no_free_days_either(
-    cli: Cli, instant: Instant, tmp_path: Path, tiny_copy: Path
-) -> None:
-    settings(tiny_copy, late=BUDGET)
-    first, second = tmp_path / "1", tmp_path / "2"
-    for place in (first, second):
-        hand_in(place / "class", {f"s00{n}/scale.py": "# 8 points" for n in (1, 2)})
-    late = FIRST.format("2026-11-14 22:00", "2026-11-14 22:00")
-    homework(cli, first, tiny_copy, late)
-    homework(cli, second, tiny_copy, late, first / "out")
-    assert b"s001" in (second / "out" / "ledger.sqlite").read_bytes()
-    said = cli("erase", "s001", "--in", second / "out", "--course", tiny_copy, "--yes")
-    assert said.code == 0
-    assert b"s001" not in (second / "out" / "ledger.sqlite").read_bytes()
-    assert marks(second / "out") == {"s002": points(3)}
+# --- rules ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

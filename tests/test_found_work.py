@@ -179,6 +179,24 @@ def test_a_definition_that_is_given_twice_is_flagged(
         assert flags(tmp_path, student) == []
 
 
+def test_a_variable_that_a_later_cell_sets_again_is_flagged(tmp_path: Path, batch: Batch) -> None:
+    """It counts with its last value, with which the student may never have run the function."""
+    reads = SIX.replace("return x", "return x * ONE")
+    here = {
+        "s001": notebook("ONE = 1", reads, "# another exercise\nONE = 3"),
+        "s002": notebook("ONE = 1", reads, "ONE = 1  # again"),
+        "s003": notebook("ONE = 1\nONE = 3", reads),
+        "s004": notebook("x = 1", SIX, "x = 3"),
+        "s005": notebook(reads, "ONE = 1", "ONE = 3"),
+    }
+    hand_in(tmp_path / "class", {f"{who}/scale.ipynb": text for who, text in here.items()})
+    assert set(batch().values()) == {"6"}
+    says = "`scale.ipynb`: `ONE`, which `scale` reads, is set again in cell 3; needs review"
+    assert flags(tmp_path, "s001") == [says]
+    for student in ("s002", "s003", "s004", "s005"):
+        assert flags(tmp_path, student) == []
+
+
 def test_a_notebook_without_its_version_is_read(tmp_path: Path, batch: Batch) -> None:
     made = json.loads(notebook(SIX))
     del made["nbformat"]

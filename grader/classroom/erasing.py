@@ -44,7 +44,7 @@ SOMEBODY = "somebody who was erased"
 # Files on the whole class by other commands, which can write them again.
 CLASS_FILES = (
     *("marks.csv", "junit.xml", "*-graded.*", "feedback.zip"),
-    *("mails.mbox", "mails.csv", "mails-reports"),
+    *("mails.mbox", "mails.csv", "mails-reports", "shared"),
 )
 STUDENT_FOLDERS = ("gradescope", "classroom50")  # with a folder for each student
 MAX_SEARCHED = 64 << 20  # bytes of a file that is searched for a name

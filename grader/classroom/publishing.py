@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 from grader.classroom.code_views import pair_view, view_of
+from grader.classroom.review import DamagedRowError
 from grader.classroom.rules import RULES
 from grader.classroom.similarity import Similarity
 from grader.classroom.standings import Standing, Standings
@@ -23,12 +24,13 @@ from grader.course.stubs import make_stub
 from grader.course.visibility import for_student
 from grader.errors import RequestError
 from grader.files import Draft, fingerprint, fingerprint_of, sync, sync_files, writing_whole
-from grader.report import Report
+from grader.report import Person, Report
 from grader.reports import code, dashboard, render
 from grader.reports.data import to_json_line
 from grader.reports.figures import change
 from grader.reports.platforms.grades import write_csv
 from grader.reports.summary import SimilarGroup, Summary
+from grader.submissions.submission import Submission
 
 REPORTS, GRADES, RESULTS, DASHBOARD = "reports", "grades.csv", "results.jsonl", "index.html"
 CODE, SIMILAR = "code", "similar"  # the folders of pages that only teachers read
@@ -122,7 +124,8 @@ class Publisher:
             for report, pages in self._pages(standing):
                 visible = for_student(report, self.standings.course.policy)
                 for form, page in pages.items():
-                    text = self._code(standing) if form == CODE_FORM else render(visible, form)
+                    is_code = form == CODE_FORM
+                    text = code_page(self.standings, standing) if is_code else render(visible, form)
                     with writing(self.out / page, drafts) as file:
                         file.write(text)
                     written[page] = fingerprint_of(text)
@@ -153,13 +156,6 @@ class Publisher:
             return None
         moved = ", ".join(f"{name} {change(by)}" for name, by in mark.moved_from(before))
         return replace(entry, why=f"{entry.why} ({moved})") if moved else entry
-
-    def _code(self, standing: Standing) -> str:
-        """Return the page with a student's code, or one that says that it cannot be shown."""
-        student = standing.report.submission
-        with self.standings.ledger.review.errors_of(student):
-            return code.render(view_of(standing.report, standing.submission))
-        return code.render_missing(student)
 
     def flush(self) -> None:
         """Put the waiting pages in their places, on the disk, and record them as published."""
@@ -224,68 +220,112 @@ class Publisher:
             return
         if kept is not None:
             ledger.put(CLASS, None)  # until all three are written
-        summary = self._write_marks(compare=students <= MAX_COMPARED)
-        summary = replace(summary, similar=self._side_by_side(summary.similar))
-        with writing(self.out / DASHBOARD) as page:
-            page.write(dashboard.render(summary, ledger.review.errors_of))
+        summary = self._write_marks()
+        write_dashboard(self.standings, self.out, summary, self._submission)
         if len(summary.students) == students:  # otherwise some are not graded yet
             known = ledger.class_fingerprint()
             state = {"fingerprint": known, "pages": self._on_disk(names), **others}
             ledger.put(CLASS, state)
 
-    def _side_by_side(self, groups: Iterable[SimilarGroup]) -> tuple[SimilarGroup, ...]:
-        """Write pages that show similar submissions side by side; return the groups with them."""
-        for old in (self.out / SIMILAR).glob("[0-9]*-[0-9].html"):  # the groups may be others now
-            with explained(old):
-                old.unlink()
-        common = [make_stub(exercise) for exercise in self.standings.course.exercises]
-        done = []
-        for number, group in enumerate(groups, 1):
-            pages: dict[tuple[str, str], str] = {}
-            for place, pair in enumerate(group.shown if number <= MAX_GROUPS else (), 1):
-                with self.standings.ledger.review.errors_of(pair[0]):
-                    name = f"{SIMILAR}/{number:03}-{place}.html"
-                    self._write_pair(self.out / name, group, pair, common)
-                    pages[pair] = name
-            done.append(replace(group, shown=tuple(pages), pages=tuple(pages.values())))
-        return tuple(done)
+    def _submission(self, student: str) -> Submission:
+        standing = self.standings.standing(student)
+        if standing is None:
+            raise DamagedRowError(f"{student} has no submission that is graded")
+        return standing.submission
 
-    def _write_pair(
-        self, path: Path, group: SimilarGroup, pair: tuple[str, str], common: Iterable[str]
-    ) -> None:
-        standings = [self.standings.standing(student) for student in pair]
-        first, second = (each.submission for each in standings if each is not None)
-        view = pair_view(self.standings.course, group.exercises, first, second, common)
-        text = code.render_pair(view)
-        with writing(path) as file:
-            file.write(text)
-
-    def _write_marks(self, compare: bool) -> Summary:
+    def _write_marks(self) -> Summary:
         """Write the marks and results of all students; return what the dashboard shows."""
-        course, tally = self.standings.course, ClassTally(self.standings.named)
-        errors_of = self.standings.ledger.review.errors_of
-        similarity = Similarity(map(make_stub, course.exercises), errors_of)
-        teams, compared = self.standings.ledger.teams(), set[str]()
+        names = self.standings.course.names
         with writing(self.out / GRADES) as grades, writing(self.out / RESULTS) as lines:
 
-            def reports() -> Iterator[Report]:
-                for report, files in self.standings.everybody():
-                    with errors_of(report.submission):
-                        name = f"{report.submission}.html"
-                        tally.add(report, f"{REPORTS}/{name}", f"{CODE}/{name}" if files else "")
-                    team = teams.get(report.submission, "")
-                    if compare and team not in compared:  # its members have the same files
-                        compared.update({team} - {""} if files else ())  # none if they are damaged
-                        with errors_of(report.submission):
-                            similarity.add(report.submission, files)
-                    with errors_of(report.submission):
+            def rows(reports: Iterable[Report]) -> Iterator[Report]:
+                for report in reports:
+                    with self.standings.ledger.review.errors_of(report.submission):
                         lines.write(to_json_line(report))
                     yield report
 
-            write_csv(grades, course.names, self.standings.with_missing(reports()))
-        missing = dict(self.standings.ledger.missing())
-        summary = tally.summary(course.title, missing, similarity.groups())
-        return replace(summary, remarks=self.standings.remarks)
+            counted = CountedClass(self.standings, self.standings.ledger.teams())
+            reports = rows(counted.reports(self.standings.everybody()))
+            write_csv(grades, names, self.standings.with_missing(reports))
+        return counted.summary(dict(self.standings.ledger.missing()), self.standings.remarks)
+
+
+class CountedClass:
+    """The counts of a class for its dashboard, and the similar submissions in it.
+
+    `teams` has the group of each student who hands in with one.
+    """
+
+    def __init__(self, standings: Standings, teams: Mapping[str, str]) -> None:
+        course = standings.course
+        self._title, self._tally = course.title, ClassTally(standings.named)
+        self._errors_of = standings.ledger.review.errors_of
+        self._similarity = Similarity(map(make_stub, course.exercises), self._errors_of)
+        self._teams, self._compared = teams, set[str]()
+        self._compares = len(standings.ledger.students()) <= MAX_COMPARED
+
+    def reports(self, everybody: Iterable[tuple[Report, Mapping[str, str]]]) -> Iterator[Report]:
+        """Count each report with its files, and yield it."""
+        for report, files in everybody:
+            student = report.submission
+            with self._errors_of(student):
+                name = f"{student}.html"
+                self._tally.add(report, f"{REPORTS}/{name}", f"{CODE}/{name}" if files else "")
+            team = self._teams.get(student, "")
+            if self._compares and team not in self._compared:  # its members have the same files
+                self._compared.update({team} - {""} if files else ())  # none if they are damaged
+                with self._errors_of(student):
+                    self._similarity.add(student, files)
+            yield report
+
+    def summary(self, missing: Mapping[str, Person], remarks: tuple[str, ...]) -> Summary:
+        """Return what the dashboard shows."""
+        found = self._tally.summary(self._title, missing, self._similarity.groups())
+        return replace(found, remarks=remarks)
+
+
+def write_dashboard(
+    standings: Standings, out: Path, summary: Summary, submission: Callable[[str], Submission]
+) -> None:
+    """Write the page of the class, and those of similar submissions, read by `submission`."""
+    summary = replace(summary, similar=_side_by_side(standings, out, summary.similar, submission))
+    with writing(out / DASHBOARD) as page:
+        page.write(dashboard.render(summary, standings.ledger.review.errors_of))
+
+
+def code_page(standings: Standings, standing: Standing) -> str:
+    """Return the page with a student's code, or one that says that it cannot be shown."""
+    student = standing.report.submission
+    with standings.ledger.review.errors_of(student):
+        return code.render(view_of(standing.report, standing.submission))
+    return code.render_missing(student)
+
+
+def _side_by_side(
+    standings: Standings,
+    out: Path,
+    groups: Iterable[SimilarGroup],
+    submission: Callable[[str], Submission],
+) -> tuple[SimilarGroup, ...]:
+    """Write pages that show similar submissions side by side; return the groups with them."""
+    for old in (out / SIMILAR).glob("[0-9]*-[0-9].html"):  # the groups may be others now
+        with explained(old):
+            old.unlink()
+    course = standings.course
+    common = [make_stub(exercise) for exercise in course.exercises]
+    done = []
+    for number, group in enumerate(groups, 1):
+        pages: dict[tuple[str, str], str] = {}
+        for place, pair in enumerate(group.shown if number <= MAX_GROUPS else (), 1):
+            with standings.ledger.review.errors_of(pair[0]):
+                name = f"{SIMILAR}/{number:03}-{place}.html"
+                first, second = map(submission, pair)
+                text = code.render_pair(pair_view(course, group.exercises, first, second, common))
+                with writing(out / name) as file:
+                    file.write(text)
+                pages[pair] = name
+        done.append(replace(group, shown=tuple(pages), pages=tuple(pages.values())))
+    return tuple(done)
 
 
 def _discard(drafts: Iterable[Draft]) -> None:

@@ -253,6 +253,21 @@ def tokens(text: str) -> Iterator[str]:
     return (token for token, _ in _placed_tokens(text))
 
 
+def pieces(text: str) -> Iterator[tuple[str, str]]:
+    """Yield a text in pieces, each with its kind: that of a token, or "" between two tokens."""
+    end = 0
+    for match in _TOKEN.finditer(text):
+        yield "", text[end : match.start()]
+        yield match.lastgroup or "", match.group()
+        end = match.end()
+    yield "", text[end:]
+
+
+def is_text_for_people(kind: str) -> bool:
+    """Return whether a piece is a comment, a docstring or another string."""
+    return kind in ("left_out", "string")
+
+
 def _placed_tokens(text: str) -> Iterator[tuple[str, int]]:
     """Yield the tokens of a text, each with its line, from 1."""
     line, until = 1, 0

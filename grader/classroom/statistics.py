@@ -76,6 +76,8 @@ class ClassTally:
             attempt=report.attempt,
             submitted=report.submitted,
             late_days=report.mark.late_days if report.mark else 0.0,
+            free_days=report.mark.free_days if report.mark else 0.0,
+            free_left=report.mark.free_left if report.mark else None,
             flags=report.flags,
             page=page,
             code=code,

@@ -34,6 +34,8 @@ GROUPS = {
         "name": ("name", "Name a mistake that the class made and the course does not know."),
         "explain": ("history", "Show how a mark came about, line by line."),
         "history": ("history", "Show what changed the marks, when and why."),
+        "overview": ("overview", "Show a term on one page: marks, late days, who falls behind."),
+        "share": ("share", "Write the pages of a class for assistants, also without names."),
         "export": ("export", "Write the marks for Canvas, Moodle and other tools."),
         "autograder": ("autograder", "Write an autograder for Gradescope or another platform."),
         "return": ("returning", "Give students their feedback: Moodle, Canvas or mail."),

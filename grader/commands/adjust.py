@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -140,10 +140,9 @@ def _read(file: Path, words: Sequence[str], why: str | None, final: bool) -> Ite
 
 def _known(standings: Standings, wanted: Request) -> Request:
     """Return the request if its student and exercise exist; raise `RequestError` otherwise."""
-    known_student(standings, wanted.student)
     if wanted.exercise != FINAL:
         _ = standings.course[wanted.exercise]
-    return wanted
+    return replace(wanted, student=known_student(standings, wanted.student))
 
 
 def _adjusted(standings: Standings, wanted: Request, force: bool) -> str:

@@ -11,6 +11,8 @@ from pathlib import Path
 import click
 
 from grader.classroom.ledger import Ledger, open_ledger
+from grader.classroom.pseudonyms import KEY as PSEUDONYMS
+from grader.classroom.pseudonyms import PREFIX, Pseudonyms
 from grader.classroom.publishing import Publisher
 from grader.classroom.run import Engine
 from grader.classroom.standings import Standings
@@ -18,8 +20,9 @@ from grader.classroom.storage import FILE, existing, settings_of
 from grader.classroom.workers import pool
 from grader.commands.options import CHOSEN
 from grader.course.course import Course, load_course
-from grader.errors import RequestError, did_you_mean
+from grader.errors import GraderError, RequestError, did_you_mean
 from grader.grading.seeds import public_seed, secret_from
+from grader.printing import filtered
 from grader.report import Report
 from grader.reports.figures import amount
 from grader.sandbox.confinement.limits import Isolation
@@ -136,8 +139,16 @@ def seed_in_words(printed: int, asked: int | None) -> str:
 
 
 def known_student(standings: Standings, student: str) -> str:
-    """Return the id of a student, given it or the name; raise `RequestError` if nobody has it."""
+    """Return the id of a student, given it or the name; raise `RequestError` if nobody has it.
+
+    A command that is given a pseudonym prints nobody's id or name from then on.
+    """
     ledger = standings.ledger
+    if student.startswith(PREFIX) and ledger.get(PSEUDONYMS):
+        pseudonyms = Pseudonyms(ledger)
+        if student in pseudonyms.students:
+            click.get_current_context().with_resource(names_hidden(pseudonyms))
+            student = pseudonyms.students[student]
     known = ledger.students()
     if student in dict(ledger.missing()):
         raise RequestError(
@@ -152,6 +163,18 @@ def known_student(standings: Standings, student: str) -> str:
             "grades.csv lists everybody",
         )
     return student
+
+
+@contextlib.contextmanager
+def names_hidden(pseudonyms: Pseudonyms) -> Iterator[None]:
+    """Print pseudonyms in the place of ids and names, also in what an error says."""
+    with filtered(pseudonyms.text):
+        try:
+            yield
+        except GraderError as error:
+            error.message = pseudonyms.text(error.message)
+            error.remedy = pseudonyms.text(error.remedy)
+            raise
 
 
 def students_called(ledger: Ledger, students: Iterable[str], name: str) -> list[str]:

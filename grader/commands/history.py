@@ -21,7 +21,7 @@ from grader.commands.published import differs
 from grader.course.course import Course
 from grader.course.policy import delay_in_words
 from grader.errors import RequestError
-from grader.report import ExerciseResult, Report
+from grader.report import ExerciseResult, Mark, Report
 from grader.reports.charges import checks_line, scaled_line, sum_line
 from grader.reports.figures import amount, change, moment
 from grader.reports.text import describe_state, mark_lines
@@ -47,7 +47,8 @@ def history(student: str, folder: Path, course: Course) -> int:
     with graded_class(course, folder) as standings:
         rows = standings.ledger.history(student)
         if student and not any(row.student for row in rows):
-            known_student(standings, student)
+            student = known_student(standings, student)
+            rows = standings.ledger.history(student)
         before: dict[str, float] = {}
         for row in rows:
             click.echo(f"  {_entry(standings, row, before)}")
@@ -165,6 +166,8 @@ def _handed_in(standings: Standings, standing: Standing) -> Iterator[str]:
     for note in dict.fromkeys((*row.problems.values(), *row.notes, *report.flags)):
         yield _line("", note)
     yield _line("due", _due(standings, row))
+    if report.mark and report.mark.free_left is not None:
+        yield _line("free days", _budget(standings, report.submission, report.mark))
 
 
 def _due(standings: Standings, row: AttemptRow) -> str:
@@ -179,6 +182,13 @@ def _due(standings: Standings, row: AttemptRow) -> str:
     days = policy.days_late(row.submitted, row.due)
     late = f"; {delay_in_words(days)}" if days else "; in time" if row.submitted else ""
     return f"{moment(due.astimezone(policy.zone).isoformat())} ({whose}){late}"
+
+
+def _budget(standings: Standings, student: str, mark: Mark) -> str:
+    """Return how many late days cost nothing, who used them, and how many are left."""
+    before = standings.free_days_used.get(student, 0.0)
+    spent = f"{amount(before)} used in earlier assignments, {amount(mark.free_days)} here"
+    return f"{amount(standings.course.policy.budget)}: {spent}, {amount(mark.free_left or 0)} left"
 
 
 def _conditions(standings: Standings, standing: Standing) -> Iterator[str]:

@@ -166,8 +166,8 @@ class Policy:
         begun, as many cost nothing as are `free`.
         """
         earned = max(0.0, sum(map(self._counts, exercises)))
-        free = float(min(math.ceil(days), math.floor(free)))
-        kept = self.keeps(days - free)
+        spent = float(min(math.ceil(days), math.floor(free)))
+        kept = self.keeps(days - spent)
         left = earned * kept / 100
         points = round(max(0.0, left + (adjustment.points if adjustment else 0.0)), 2)
         worth = sum(
@@ -176,14 +176,19 @@ class Policy:
             if exercise.name not in self.extra_credit
         )
         late = self.counted_days(days)
-        mark = Mark(points, round(worth, 2), round(earned, 2), late, free_days=free)
+        remaining = round(free - spent, 2) if self.budget else None
+        mark = Mark(
+            *(points, round(worth, 2), round(earned, 2), late),
+            free_days=spent,
+            free_left=remaining,
+        )
         if days <= 0 and not adjustment and not any(map(self._changes, exercises)):
             return mark
         how = self._how(exercises)
         return replace(
             mark,
             says=_calculation(mark, how, days, kept, round(left, 2), adjustment),
-            steps=_summed(self._steps(exercises, days, kept, free, adjustment)),
+            steps=_summed(self._steps(exercises, days, kept, spent, adjustment)),
             adjustment=adjustment,
         )
 

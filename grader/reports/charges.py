@@ -1,8 +1,9 @@
-"""The sentences on mistakes that are charged once: the price of each, and the sum of the points."""
+"""The sentences on what is charged: mistakes once, with their prices, and late days or none."""
 
 from __future__ import annotations
 
-from grader.report import ExerciseResult, Outcome
+from grader.report import ExerciseResult, Mark, Outcome
+from grader.reports.figures import amount
 
 CONSEQUENCE = "a consequence of the mistake above, charged once"
 GIVEN_BACK = "A mistake is charged once."
@@ -43,6 +44,14 @@ def sum_line(result: ExerciseResult) -> str:
     if all(test.consequence and all(case.explained for case in test.wrong) for test in failed):
         said.append(ALL_ELSE)
     return f"{sums}: {' '.join(said)}"
+
+
+def budget_line(mark: Mark | None) -> str:
+    """Return how many late days cost nothing from now on; empty without a budget."""
+    if mark is None or mark.free_left is None:
+        return ""
+    spent = f"; this submission has used {amount(mark.free_days)}" if mark.free_days else ""
+    return f"Free late days that are left: {amount(mark.free_left)}{spent}."
 
 
 def checks_line(result: ExerciseResult) -> str:

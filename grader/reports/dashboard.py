@@ -1,4 +1,4 @@
-"""The class page: one self-contained HTML file for thousands of students.
+"""The pages of a class and of a term: each one self-contained HTML file for thousands of students.
 
 The names and texts of students are untrusted: the template escapes them, the script shows them as
 text only, and the data for the script cannot end the element that holds it.
@@ -21,7 +21,7 @@ from jinja2 import Environment
 from grader.report import State
 from grader.reports.flags import kind_of
 from grader.reports.pages import content_policy, environment, link
-from grader.reports.summary import ExerciseSummary, StudentRow, Summary
+from grader.reports.summary import ExerciseSummary, StudentRow, Summary, TermSummary
 
 STATES: tuple[State, ...] = get_args(State)
 KINDS: Mapping[State, str] = {  # the CSS class of a state, in the order of a bar
@@ -51,11 +51,10 @@ def render(
         _showable(student, len(summary.exercises), errors_of) for student in summary.students
     )
     summary = replace(summary, students=rows)
-    style, script = _source("palette.css") + _source("class.css"), _source("class.js")
     states = [student.state for student in summary.students]
-    template = _environment().get_template("class.html.j2")
-    page = template.render(
-        summary=summary,
+    return _page(
+        "class.html.j2",
+        summary,
         links={student.id: link(student.page) for student in summary.students},
         names={student.id: student.name for student in summary.students},
         titles={exercise.name: exercise.title for exercise in summary.exercises},
@@ -67,10 +66,27 @@ def render(
         costly=_costly(summary),
         untouched=list(_untouched(summary)),
         differing=[name for name, values in summary.circumstances.items() if len(values) > 1],
-        style=style,
-        script=script,
-        content_policy=content_policy(style, script),
-        data=data(summary),
+    )
+
+
+def render_term(term: TermSummary, far: float) -> str:
+    """Return the page of a term; `far` is the share of the points that means to fall behind."""
+    return _page("term.html.j2", term, far=round(100 * far))
+
+
+def _page(template: str, summary: Summary | TermSummary, **values: object) -> str:
+    style, script = _source("palette.css") + _source("class.css"), _source("class.js")
+    page = (
+        _environment()
+        .get_template(template)
+        .render(
+            summary=summary,
+            style=style,
+            script=script,
+            content_policy=content_policy(style, script),
+            data=data(summary),
+            **values,
+        )
     )
     return page.encode("utf-8", "replace").decode("utf-8")  # a name may hold a lone surrogate
 
@@ -105,7 +121,7 @@ def _reasons(summary: Summary) -> list[tuple[str, str, list[StudentRow]]]:
     return [(kind, titles[kind], own) for kind, own in ordered]
 
 
-def _kinds(student: StudentRow, summary: Summary) -> list[str]:
+def _kinds(student: StudentRow, summary: Summary | TermSummary) -> list[str]:
     """Return the kind of each flag of a student."""
     exercises = [exercise.name for exercise in summary.exercises]
     return [kind_of(flag, exercises) for flag in student.flags]
@@ -173,7 +189,7 @@ def _legend() -> dict[str, list[str]]:
     return {kind: [_words(state) for state in STATES if KINDS[state] == kind] for kind in kinds}
 
 
-def data(summary: Summary) -> str:
+def data(summary: Summary | TermSummary) -> str:
     """Return the data of the table as JSON that is safe in a script element.
 
     The states of students are indices in `states`.
@@ -212,7 +228,7 @@ def _cells(student: StudentRow) -> dict[str, Any]:
         "points_of": [_rounded(points) for points in student.points_of],
         "states": [STATES.index(state) for state in student.states],
         "state": STATES.index(student.state),
-        "page": link(student.page),
+        "page": link(student.page) if student.page else "",
         "code": link(student.code) if student.code else "",
     }
 

@@ -16,7 +16,14 @@ from pygments.formatters import HtmlFormatter
 
 from grader.report import Frame, Report
 from grader.reports import charts
-from grader.reports.charges import CONSEQUENCE, cases_lines, checks_line, scaled_line, sum_line
+from grader.reports.charges import (
+    CONSEQUENCE,
+    budget_line,
+    cases_lines,
+    checks_line,
+    scaled_line,
+    sum_line,
+)
 from grader.reports.course_path import Stop, path_of, path_through, titles_before
 from grader.reports.figures import amount, change, moment
 from grader.reports.python_lexer import LinearPythonLexer
@@ -60,7 +67,8 @@ def environment() -> Environment:
     made.filters.update(md=_markdown, fence=_fenced, spans=_with_spans, zip=zip)
     functions = (
         *(describe_state, content_policy, amount, moment, change, coloured, code_style),
-        *(sum_line, checks_line, scaled_line, cases_lines, path_of, titles_before),
+        *(sum_line, checks_line, scaled_line, cases_lines, budget_line),
+        *(path_of, titles_before),
     )
     made.globals.update({each.__name__: each for each in functions}, charts=charts)
     made.globals["consequence"] = CONSEQUENCE

@@ -1,4 +1,4 @@
-"""The summary of a graded class: the results of the statistics, which the class page shows."""
+"""The summaries of a graded class and of a term: the statistics that their pages show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ class StudentRow:
     `points_of` and `states` have one item per exercise, in the order of `Summary.exercises`; the
     points of an exercise that was not graded are None. `login` and `email` are searched, not shown.
     `page` is the path of the student's report, relative to the class page, and `code` that of their
-    code, or empty. `submitted` is in ISO 8601.
+    code, or empty. `submitted` is in ISO 8601. `free_days` are the late days that cost
+    nothing, and `free_left` those that still will; None without a budget.
+
+    On the page of a term, assignments are in the place of exercises, and `flags` say why a student
+    falls behind.
     """
 
     id: str
@@ -35,6 +39,8 @@ class StudentRow:
     flags: tuple[str, ...]
     page: str
     code: str = ""
+    free_days: float = 0.0
+    free_left: float | None = None
 
 
 @dataclass(frozen=True)
@@ -209,4 +215,58 @@ class Summary:
     sections: tuple[Section, ...]
     wrong: Wrong
     circumstances: Mapping[str, Sequence[tuple[str, int]]]
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class AssignmentSummary:
+    """The results of one assignment of a term, among the students who have handed in.
+
+    `students` are those who were to hand in. `mean` and `median` are of the students' shares of
+    the points; None if nobody has a mark. `late` counts students. `page` is the path of the
+    assignment's own page.
+    """
+
+    name: str
+    students: int
+    handed_in: int
+    passed: int
+    mean: float | None
+    median: float | None
+    late: int
+    free_days: float
+    page: str
+
+    @property
+    def title(self) -> str:
+        """The name above the assignment's column."""
+        return self.name
+
+
+@dataclass(frozen=True)
+class RecurringMistake:
+    """A named mistake that students made in several assignments.
+
+    `who` holds the indices in `TermSummary.students` of those who did. `made` has the number of
+    students who made it in each assignment in which anybody did, in the order of the term.
+    """
+
+    fault: str
+    says: str
+    who: tuple[int, ...]
+    made: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class TermSummary:
+    """Everything that the page of a term shows.
+
+    `behind` holds the indices in `students` of those who fall behind, the furthest first;
+    `mistakes` begins with those that most students repeat. `remarks` need a teacher's attention.
+    """
+
+    exercises: tuple[AssignmentSummary, ...]
+    students: tuple[StudentRow, ...]
+    behind: tuple[int, ...]
+    mistakes: tuple[RecurringMistake, ...]
     remarks: tuple[str, ...] = ()

@@ -81,6 +81,7 @@ class NotebookCells:
         for exercise in self.exercises:
             for name in exercise.implements:
                 self._choose_definition(exercise, name)
+                self._remark_on_changed(name)
         return [cell.code for cell in self._code]
 
     @property
@@ -151,6 +152,38 @@ class NotebookCells:
             self._flag(
                 f"`{name}` is defined in {len(numbers)} ways; cell {last} counts as the last"
             )
+
+    def _remark_on_changed(self, name: str) -> None:
+        """Flag a variable that a definition reads and a later cell sets to something else.
+
+        The student may have seen the right answer before that cell ran.
+        """
+        cells = list(enumerate(self._code, start=1))
+        places = [at for at, (_, cell) in enumerate(cells) if cell.defines(name)]
+        if not places:
+            return
+        before, after = cells[: places[-1] + 1], cells[places[-1] + 1 :]
+        for variable in sorted(_names_read(before[-1][1].code, name)):
+            values = [_definition(cell.code, variable) for _, cell in before]
+            known = next(filter(None, reversed(values)), "")
+            for number, cell in after if known else ():
+                if _definition(cell.code, variable) not in ("", known):
+                    self._flag(f"`{variable}`, which `{name}` reads, is set again in cell {number}")
+                    break
+
+
+def _names_read(code: str, name: str) -> set[str]:
+    """Return the names that a definition in a cell reads and does not define itself."""
+    read, own = set[str](), {name}
+    for node in _body(code):
+        if isinstance(node, BLOCK) and node.name == name:
+            for part in ast.walk(node):
+                match part:
+                    case ast.Name(id=word, ctx=ast.Load()):
+                        read.add(word)
+                    case ast.Name(id=word) | ast.arg(arg=word):
+                        own.add(word)
+    return read - own
 
 
 def _without_definition(code: str, name: str) -> str:

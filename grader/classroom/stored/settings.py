@@ -28,6 +28,7 @@ _KINDS: Mapping[str, Any] = {
     SNIPPETS: dict[str, str],
     "seed": int,
     "published_epoch": Annotated[int, msgspec.Meta(ge=0)],
+    "pseudonyms": Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})+$")],
     "secret": Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})+$")],
 }
 

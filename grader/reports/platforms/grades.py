@@ -1,4 +1,4 @@
-"""The marks of a class as CSV in which a spreadsheet finds texts and numbers, but no formulas."""
+"""Marks as CSV, of a class or a term: a spreadsheet finds texts and numbers, but no formulas."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TextIO
 
 from grader.report import Person, Report
 from grader.reports.figures import amount
+from grader.reports.summary import TermSummary
 
 BOM = "\ufeff"  # without it, Excel reads names in the code page of its own machine
 MISSING = "missing"  # the state of a student who handed in nothing
@@ -84,6 +85,30 @@ def _cells(report: Report, names: Sequence[str]) -> Iterator[str]:
     points = {result.name: amount(result.counted) for result in report.exercises}
     yield from (column(report) for column in COLUMNS.values())
     yield from (points.get(name, "") for name in names)
+
+
+def write_term(stream: TextIO, term: TermSummary) -> None:
+    """Write one line per student of a term, with a column for each assignment."""
+    stream.write(BOM)
+    writer = csv.writer(stream, lineterminator="\r\n")
+    names = [cell(assignment.name) for assignment in term.exercises]
+    first, last = ("student", "name", "section", "email"), ("points", "max_points")
+    days = ("late_days", "free_days", "free_days_left")
+    writer.writerow([*first, *names, *last, *days, "falls_behind", "comes_back"])
+    for at, row in enumerate(term.students):
+        repeated = [each.fault for each in term.mistakes if at in each.who]
+        writer.writerow(
+            [
+                *map(cell, (row.id, row.name, row.section, row.email)),
+                *map(_amount, (*row.points_of, row.points, row.max_points)),
+                *map(_amount, (row.late_days, row.free_days, row.free_left)),
+                *map(cell, ("; ".join(row.flags), "; ".join(repeated))),
+            ]
+        )
+
+
+def _amount(points: float | None) -> str:
+    return "" if points is None else amount(points)
 
 
 def cell(text: str) -> str:

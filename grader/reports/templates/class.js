@@ -34,8 +34,8 @@
   const stateOf = (at) => states[students.state[at]].name;
 
   function person(at) {
-    const link = make("a");
-    link.href = students.page[at];
+    const link = make(students.page[at] ? "a" : "span");
+    if (students.page[at]) link.href = students.page[at];
     link.append(make("bdi", students.id[at]));
     return link;
   }
@@ -68,7 +68,8 @@
     some("section") && words("Section", "section"),
     { ...figure("Points", field("points")), shown: (at) => `${students.points[at]} / ${students.max_points[at]}`, kind: () => "total" },
     some("late_days") && figure("Days late", field("late_days")),
-    some("flags") && { title: "Flags", number: true, value: (at) => students.flags[at].length, cell: (at) => make("span", students.flags[at].join("; "), "flags"), kind: () => "flagged" },
+    students.free_left.some((left) => left !== null) && figure("Free days left", field("free_left")),
+    some("flags") && { title: $("flag").dataset.title, number: true, value: (at) => students.flags[at].length, cell: (at) => make("span", students.flags[at].join("; "), "flags"), kind: () => "flagged" },
     ...exercises.map((exercise, place) =>
       figure(exercise.title, (at) => students.points_of[at][place], (at) => states[students.states[at][place]].kind)),
     { title: "State", value: (at) => students.state[at] * (exercises.length + 1) + toFix(at), shown: (at) => stateOf(at) + (toFix(at) ? ` (${toFix(at)})` : ""), kind: () => "state" },
@@ -323,7 +324,7 @@
     button.addEventListener("click", () => showOnly(Object.fromEntries(new URLSearchParams(button.dataset.only)))));
   document.querySelectorAll("button[data-order]").forEach((button) =>
     button.addEventListener("click", () => orderMistakes(button.dataset.order)));
-  if (mistakes.length) $("order").hidden = mistakes.length < 2;
+  if ($("order")) $("order").hidden = mistakes.length < 2;
   document.addEventListener("keydown", onKey);
   document.querySelectorAll(`a[href^="${MARK}"]`).forEach((link) =>
     link.addEventListener("click", (event) => {
