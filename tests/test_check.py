@@ -16,6 +16,7 @@ from commandline import Cli, Grade
 from grader.commands.memory import LastCheck, Memory
 from grader.course.course import load_course
 from grader.report import HINT_BREAK, ExerciseResult
+from grader.sandbox.host.zygote import Zygote
 
 HERE = Path(__file__).parent
 
@@ -355,8 +356,28 @@ def test_reset_keeps_a_copy(cli: Cli, work: Path) -> None:
 # --- on its own ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("words", [[], ["scale"], ["exercises"], ["exercises/scale.py"]])
+def test_exercises_that_are_not_started_need_no_process_with_torch(
+    words: list[str], cli: Cli, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*arguments: object) -> None:
+        raise AssertionError("something was to be graded")
+
+    monkeypatch.setattr("grader.commands.work.Zygote", Zygote)
+    monkeypatch.setattr("grader.sandbox.host.zygote.Zygote.start_worker", fails)
+    if not words or words == ["scale"]:  # other places are read before anything is known of them
+        monkeypatch.setattr("grader.sandbox.host.zygote.Zygote.start", fails)
+    said = cli("check", *words)
+    assert (said.code, said.err) == (1, "")
+    assert "scale    0 / 8   ░░░░░░░░░░  not started" in said.out
+    assert "next: scale" in said.out
+    assert "not started" in cli("status").out
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["check", "nowhere/x.py"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["check", "--help"], ["check", "nowhere/x.py"], ["check"]]
+)
 def test_help_and_errors_do_not_wait_for_torch(arguments: list[str], work: Path) -> None:
     code = (
         "import sys; from grader.__main__ import run; run(sys.argv[1:]); "

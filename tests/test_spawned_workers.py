@@ -119,7 +119,7 @@ def test_a_notebook_and_a_zip_are_read_without_what_windows_lacks(
     nbformat.write(notebook, work / "in/layer_norm.ipynb")
     assert "13 / 13" in on_windows(work, "check", "in/layer_norm.ipynb").stdout
     page = work / "report.html"
-    order = CheckOrder(str(work), str(work / "in"), "layer_norm", str(page))
+    order = CheckOrder(str(work), str(work / "in" / "notebook.ipynb"), "layer_norm", str(page))
     ordered = on_windows(work, "standby", given=f"{msgspec.json.encode(order).decode()}\n")
     assert "13 / 13" in ordered.stdout
     assert "layer_norm" in page.read_text("utf-8")

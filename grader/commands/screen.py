@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from click import style, wrap_text
 
-from grader.commands.work import CheckRequest, hints_for, memory_of, remember
+from grader.commands.work import CheckRequest, hints_for, memory_of, remember, reset_of
 from grader.course.visibility import for_student
 from grader.errors import RequestError
 from grader.report import ExerciseResult
@@ -34,6 +34,7 @@ class Session:
     grader: AnyGrader
     seed: int
     submission: Submission = field(default_factory=lambda: Submission("own work", {}))
+    homes: dict[str, str] = field(default_factory=dict)  # where each exercise was seen first
     results: dict[str, ExerciseResult] = field(default_factory=dict)
     current: str = ""
     view: str = "verdict"
@@ -49,6 +50,8 @@ class Session:
             found = self.request.read_again()
         except RequestError as error:  # most likely a file that an editor is replacing
             self.problem = error.message
+            if lone := self.request.names if len(self.request.names) == 1 else ():
+                self.problem += f": {reset_of(lone[0])}"
             return ()
         needs = {name: {name} | self.request.course.needed(name) for name in self.request.names}
         changed = {
@@ -61,6 +64,7 @@ class Session:
         } | self.stale
         chosen = tuple(name for name in needs if needs[name] & changed)
         self.submission, self.problem = found, ""
+        self.homes = {**found.paths, **self.homes}
         if chosen:
             first = not self.results
             self.stale = set(chosen)
@@ -177,6 +181,8 @@ def _to_start(session: Session, result: ExerciseResult) -> Iterator[str]:
         yield f"    open {path}: the task is at its top"[: text.WIDTH]
     if result.advice:
         yield from wrap_text(result.advice, text.WIDTH, "    ", "    ").splitlines()
+    if not os.path.exists(session.homes.get(result.name, "")):
+        yield f"    {reset_of(result.name)}   writes the stub again"
 
 
 def _hint(session: Session, hint: str) -> Iterator[str]:
