@@ -23,6 +23,15 @@ COURSE_FILE, SETTINGS_FILE = Path(SETTINGS).name, "exercise.toml"
 POINTS = 4  # of a new exercise
 ELSEWHERE = "--course DIR"
 TITLE = "TODO: a title"
+NO_TEXTS: Mapping[str, object] = {
+    "summary": "TODO: what it teaches, in one sentence.",
+    "idea": "TODO: what the solution does, for whoever has solved it.",
+    "hints": (
+        "TODO: a question that leads to the idea",
+        "TODO: the step after it",
+        "TODO: nearly the answer",
+    ),
+}
 
 
 @click.command()
@@ -76,13 +85,19 @@ def settings_text(
     implements: Sequence[str],
     stage: str,
     requires: Sequence[str] = (),
+    texts: Mapping[str, object] = NO_TEXTS,
 ) -> str:
-    """Return the `exercise.toml` of a new exercise; its author has to fill in each TODO."""
+    """Return the `exercise.toml` of a new exercise; its author has to fill in each TODO.
+
+    `texts` may have a summary, an idea and hints.
+    """
     values = {"title": title, "points": points, "implements": implements, "requires": requires}
+    values |= {**NO_TEXTS, **texts}
     # JSON does: texts and lists of texts look the same in TOML.
     written = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
+    hints = [json.dumps(hint, ensure_ascii=False) for hint in json.loads(written.pop("hints"))]
     template = templates("new_files").get_template(f"{SETTINGS_FILE}.j2")
-    return template.render(**written, order=order, stage=stage)
+    return template.render(**written, hints=hints, order=order, stage=stage)
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,19 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from grader.commands.new import new_texts
+from grader.commands.proving import TO_DO
 from grader.course.course import MISTAKES_FILE, Exercise
 from grader.report import clean
 
-TO_DO = "TODO"  # marks the places in a new exercise's files that its author has to fill in
 # The files in the order in which an author writes them; all others come after.
 ORDER = ("statement.md", "solution.py", "test_public.py", "test_hidden.py", MISTAKES_FILE)
 GAP = "nothing is written here yet in place of the TODO"
 NO_TEXT = re.compile(r"[\s.:]+")
 # Where a paragraph or a whole list can be gone.
 GAPS_OF_STATEMENT = (
-    (re.compile(r"\A(#.*)\n\s*Write$", re.MULTILINE), "the idea of the exercise is missing"),
-    (re.compile(r"^(Requirements)\s*\Z", re.MULTILINE), "no requirement is written"),
+    (re.compile(r"\A\s*(?![#\s])"), "the title is missing"),
+    (re.compile(r"\A\s*(?:#.*\n\s*)?Write$", re.MULTILINE), "the idea of the exercise is missing"),
+    (re.compile(r"^Requirements\s*\Z", re.MULTILINE), "no requirement is written"),
 )
 
 

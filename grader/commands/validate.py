@@ -19,8 +19,8 @@ from grader.commands.confined_proof import confined_proof
 from grader.commands.cores import on_all_cores
 from grader.commands.kept_proofs import load_proofs, save_proof
 from grader.commands.options import OWN_COURSE, progress_bar
-from grader.commands.proving import NO_PRICE, Proof, prove, wrong_tests
-from grader.commands.unwritten import TO_DO, folded_to_do, left_to_do
+from grader.commands.proving import NO_PRICE, TO_DO, Proof, prove, wrong_tests
+from grader.commands.unwritten import folded_to_do, left_to_do
 from grader.course.course import (
     SETTINGS,
     Course,

@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 WIDTH = 79
+MAX_SENTENCE = 160  # characters
+SENTENCE = re.compile(r"[A-Z`*_].*?\w.*?(?:[.:?!](?=\s|$)|$)")
 HEADING = "\0"  # before the lines that are headings; no cell holds one
 BLOCK = re.compile(
     r"""^\ {0,3}(?P<fence>```+|~~~+).*\n(?P<code>(?s:.*?))(?:^[ \t]*(?P=fence).*$|\Z)
@@ -27,16 +29,26 @@ FORMULA = re.compile(r"(\$\$.*?\$\$|\$[^$\n]+\$|`[^`\n]+`)", re.DOTALL)
 WORTH = re.compile(r"\s*[(\[][\d./]+ (?:points?|pts?|marks?)[)\]]$")  # behind a title
 
 
-def statement_of(prose: Sequence[str]) -> tuple[str, str]:
-    """Return the last heading of Markdown cells, and the cells as a text below it."""
+def statement_of(prose: Sequence[str]) -> tuple[str, str, str]:
+    """Return the last heading of Markdown cells, the cells as a text below it, and a summary."""
     lines = [line for text in prose for line in (*_lines(COMMENT.sub("", text)), "")]
     headings = [place for place, line in enumerate(lines) if line.startswith(HEADING)]
     title = WORTH.sub("", lines.pop(headings[-1])[1:]) if headings else ""
     body = re.sub(r"\n{3,}", "\n\n", "\n".join(lines).replace(HEADING, "")).strip("\n")
+    summary = first_sentence(body)
     body = body or "TODO: what to write: the formula, the shapes, and the edge cases."
     # A statement becomes a docstring.
     statement = f"# {title or 'TODO: a title'}\n\n{body}".replace('"""', "'''").rstrip("\\ \n")
-    return title, f"{statement}\n"
+    return title, f"{statement}\n", summary
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a text, in one line; empty if it begins with something else."""
+    paragraph = " ".join(text.split("\n\n", maxsplit=1)[0].split())
+    found = SENTENCE.match(paragraph)
+    if text[:1].isspace() or not found or len(found[0]) > MAX_SENTENCE:
+        return ""
+    return f"{found[0].rstrip('.:')}."
 
 
 def _lines(text: str) -> Iterator[str]:
