@@ -13,6 +13,7 @@ import pytest
 from classroom import hand_in
 from commandline import Cli, Grade
 
+from grader.__main__ import run
 from grader.commands.memory import LastCheck, Memory
 from grader.course.course import load_course
 from grader.report import HINT_BREAK, ExerciseResult
@@ -398,6 +399,34 @@ def test_the_installed_command_grades_without_a_terminal(work: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout
     assert max(map(len, done.stdout.splitlines())) < 80
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("grader check sc", "plain,scale"),
+        ("grader hint s", "plain,scale"),
+        ("grader reset ", "plain,scale"),
+        ("grader check exercises/", "file,exercises/"),
+        ("grader check --wat", "plain,--watch"),
+        ("grader val", "plain,validate"),
+        ("grader validate sc", "plain,scale"),
+    ],
+)
+def test_the_shell_completes_names_of_exercises(
+    words: str,
+    offered: str,
+    work: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    capsys.readouterr()
+    monkeypatch.setenv("_GRADER_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+    with pytest.raises(SystemExit):
+        run([])
+    assert capsys.readouterr().out.splitlines() == [offered]
 
 
 def test_a_copy_in_the_current_folder_is_named_beside_the_usual_file(

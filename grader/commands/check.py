@@ -16,6 +16,7 @@ from grader.commands.options import (
     FILE,
     SEED,
     WORKERS,
+    exercises_or_paths,
     exit_code,
     isolation_option,
     progress_bar,
@@ -33,7 +34,7 @@ from grader.sandbox.host.starting import StartMethod, use_start_method
 
 
 @click.command()
-@click.argument("targets", nargs=-1, metavar="[NAMES|PATHS]...")
+@click.argument("targets", nargs=-1, metavar="[NAMES|PATHS]...", shell_complete=exercises_or_paths)
 @click.option(
     "--format",
     "form",

@@ -18,7 +18,7 @@ from grader.commands.build import plan_build
 from grader.commands.confined_proof import confined_proof
 from grader.commands.cores import on_all_cores
 from grader.commands.kept_proofs import load_proofs, save_proof
-from grader.commands.options import OWN_COURSE, progress_bar
+from grader.commands.options import OWN_COURSE, exercise_names, progress_bar
 from grader.commands.proving import NO_PRICE, TO_DO, Proof, prove, wrong_tests
 from grader.commands.unwritten import folded_to_do, left_to_do
 from grader.course.course import (
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=exercise_names)
 @click.option(
     "--seed",
     type=click.IntRange(min=0),

@@ -6,9 +6,9 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from grader.commands.assignments.question import first_sentence
+
 WIDTH = 79
-MAX_SENTENCE = 160  # characters
-SENTENCE = re.compile(r"[A-Z`*_].*?\w.*?(?:[.:?!](?=\s|$)|$)")
 HEADING = "\0"  # before the lines that are headings; no cell holds one
 BLOCK = re.compile(
     r"""^\ {0,3}(?P<fence>```+|~~~+).*\n(?P<code>(?s:.*?))(?:^[ \t]*(?P=fence).*$|\Z)
@@ -40,15 +40,6 @@ def statement_of(prose: Sequence[str]) -> tuple[str, str, str]:
     # A statement becomes a docstring.
     statement = f"# {title or 'TODO: a title'}\n\n{body}".replace('"""', "'''").rstrip("\\ \n")
     return title, f"{statement}\n", summary
-
-
-def first_sentence(text: str) -> str:
-    """Return the first sentence of a text, in one line; empty if it begins with something else."""
-    paragraph = " ".join(text.split("\n\n", maxsplit=1)[0].split())
-    found = SENTENCE.match(paragraph)
-    if text[:1].isspace() or not found or len(found[0]) > MAX_SENTENCE:
-        return ""
-    return f"{found[0].rstrip('.:')}."
 
 
 def _lines(text: str) -> Iterator[str]:

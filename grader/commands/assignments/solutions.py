@@ -21,8 +21,7 @@ from grader.commands.assignments.definitions import (
     lines_of,
     statements_of,
 )
-from grader.commands.assignments.prose import first_sentence
-from grader.commands.assignments.question import CodeCell, Question
+from grader.commands.assignments.question import CodeCell, Question, first_sentence
 from grader.course.stubs import END, START
 from grader.errors import RequestError
 
