@@ -483,7 +483,8 @@ def test_notebooks_open_on_colab_where_the_address_is_known(
     assert cli(*handout, "--update", "--address", f"{place}/tree/term").code == 0
     assert "/homework/blob/term/exercises" in notebook.read_text()
     assert "is up to date" in cli(*handout, "--update").out
-    assert "not started" in cli("check", homework / "exercises" / "notebooks").out
+    place = homework / "exercises" / "notebooks"
+    assert "not started" in cli("check", place, "--course", tiny_copy).out
     said = cli(*handout, "--update", "--address", "http://example.org/homework")
     assert (said.code, "is not https://github.com/OWNER/NAME" in said.err) == (2, True)
 

@@ -185,9 +185,9 @@ def files_of(
 ) -> dict[str, bytes]:
     """Return all files of the students' repository, by their paths in it.
 
-    `kinds` says for each host which workflow it gets, and `repository` where the folder will be. The
-    grader is installed from an `address`, or else from its wheel in the repository: an index could
-    have anybody's package under its name.
+    `kinds` says for each host which workflow it gets, and `repository` where the folder will be.
+    The grader is installed from an `address`, or else from its wheel in the repository: an index
+    could have anybody's package under its name.
     """
     wheels = {} if address else {WHEEL_NAME: make_wheel()}
     digests = [hashlib.sha256(data).hexdigest() for data in wheels.values()]
