@@ -27,7 +27,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "ci.md"
 CPU = ("--extra-index-url", "https://download.pytorch.org/whl/cpu")
 SAYS = """\
 Students download torch without CUDA: {packages} packages, {download:.1f} GB to download and
-{disk:.1f} GB on disk with Python {python} on {system}. Apart from the download, the installation takes
+{disk:.1f} GB on disk with Python {python} on {system}. Without the download, it takes
 {seconds:.0f} seconds of processor time.
 """
 

@@ -166,6 +166,31 @@ def test_a_file_that_another_is_built_on_counts_as_well(copy: Path, zygote: Zygo
     with_grader(course, names, zygote, work)
 
 
+def test_what_is_not_started_is_shown_before_there_is_a_grader(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(copy)
+    course = load_course(copy)
+    paths = (course.student_folder,)
+    session = Session(CheckRequest(course, discover(paths, course), NAMES, paths), None, 7)
+    session.begin()
+    assert "0 of 3 exercises" in shown(session)
+    assert "open exercises/masked_softmax.py: the task is at its top" in shown(session)
+    assert session.refresh() == ()  # and nothing is graded later on
+    session.press("l")
+    assert shown(session).count("not started") == 3
+
+
+@pytest.mark.slow
+def test_work_that_was_begun_is_not_shown_before_it_is_graded(copy: Path) -> None:
+    solve(copy, "masked_softmax")
+    course = load_course(copy)
+    paths = (course.student_folder,)
+    session = Session(CheckRequest(course, discover(paths, course), NAMES, paths), None, 7)
+    session.begin()
+    assert not session.results
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("with_notebooks", [True, False])
 def test_a_deleted_file_offers_to_write_the_stub_again(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from click import style, wrap_text
 
-from grader.commands.work import CheckRequest, hints_for, memory_of, remember, reset_of
+from grader.commands.work import CheckRequest, hints_for, memory_of, remember, reset_of, unbegun
 from grader.course.visibility import for_student
 from grader.errors import RequestError
 from grader.report import ExerciseResult
@@ -31,7 +31,7 @@ class Session:
     """A student at work: the results of each exercise, and the exercise on the screen."""
 
     request: CheckRequest
-    grader: AnyGrader
+    grader: AnyGrader | None  # None until it is ready
     seed: int
     submission: Submission = field(default_factory=lambda: Submission("own work", {}))
     homes: dict[str, str] = field(default_factory=dict)  # where each exercise was seen first
@@ -43,6 +43,15 @@ class Session:
     just_passed: str = ""
     stale: set[str] = field(default_factory=set)  # exercises whose grading was interrupted
     on_exercise: OnProgress = lambda name, note="": None
+
+    def begin(self) -> None:
+        """Take the results of exercises of which none was begun; no grader is needed for them."""
+        report = unbegun(self.request, self.seed)
+        if report is not None:
+            self.submission = self.request.submission
+            self.homes = dict(self.submission.paths)
+            self.results = {result.name: result for result in report.exercises}
+            self._select([])
 
     def refresh(self, *, everything: bool = False) -> tuple[str, ...]:
         """Grade changed exercises and those that build on them; return their names."""
@@ -82,6 +91,7 @@ class Session:
     def _grade(self, names: Sequence[str]) -> None:
         passed = {name for name, result in self.results.items() if result.passed}
         first = not self.results
+        assert self.grader is not None
         grading = self.grader.grade(self.submission, names, self.seed, self.on_exercise)
         report = for_student(grading.report, self.request.course.policy)
         self.results |= {result.name: result for result in report.exercises}
@@ -177,7 +187,7 @@ def _to_start(session: Session, result: ExerciseResult) -> Iterator[str]:
     path = os.path.relpath(session.submission.paths.get(result.name, f"{result.name}.py"))
     yield style(f"  next: {exercise.title}", bold=True)
     yield from wrap_text(exercise.summary, text.WIDTH, "    ", "    ").splitlines()
-    if result.tests:
+    if result.tests or result.unfinished:
         yield f"    open {path}: the task is at its top"[: text.WIDTH]
     if result.advice:
         yield from wrap_text(result.advice, text.WIDTH, "    ", "    ").splitlines()
