@@ -13,11 +13,11 @@ import click
 
 from grader.commands import commands
 from grader.errors import GraderError, InternalError
+from grader.installing import INSTALLED
 from grader.printing import behind_filter, without_orders_in_jobs
 from grader.report import without_controls
 from grader.stopping import stop_on_signals
 
-INSTALLED = "pip install -r requirements.txt   in a hand-out; in a clone, pip install -e ."
 REPORTED = "GRADER_DEBUG=1 grader …   shows the traceback; please report it"
 
 

@@ -29,17 +29,18 @@ from grader.course.stubs import is_untouched, make_stub
 from grader.errors import RequestError
 from grader.report import fixed
 from grader.reports import pages
+from grader.sandbox.cells import NOTEBOOK
 from grader.submissions.code_files import MAX_BYTES
+from grader.submissions.notebook_cells import defined_names
 from grader.trees import NotOpened, read_file
 
 FILE = "notebook"
 HEIGHT, HIGH = 480, 860  # pixels of a report's frame: a sandboxed page cannot report its own height
 MAX_SHOWN = 32  # rows and columns of a matrix that is drawn
 _standby = Standby()
-_DEFINITION = re.compile(r"^(?:def|class)[ \t]+(\w+)", re.M)
 MAX_NAMED = 8  # names in a message, of those that a cell defines
 MAX_OTHERS = 200  # lines shown of a check that does not finish
-CHECKED = re.compile(r"\s*%%check[ \t]+(\S+)")
+CHECKED = re.compile(r"\s*%%check\b[ \t]*(\S*)")
 _OWN_CALLS = re.compile(r"^([ \t]*)((?:import grader|grader\.(?:check|show)\(.*\))[ \t]*)$", re.M)
 
 
@@ -85,7 +86,7 @@ def check(name: str, *, seed: int | None = None) -> NotebookVerdict:
     """
     course = _course()
     exercise, cells = course[name], _cells_so_far()
-    checked = [place for place, cell in enumerate(cells) if _without_check(cell, name) != cell]
+    checked = [place for place, cell in enumerate(cells) if _checks(cell, exercise)]
     for place in checked[:-1]:  # earlier tries of a `%%check` cell do not count
         cells[place] = "pass"
     return _graded(course, exercise, cells, seed)
@@ -98,10 +99,11 @@ def _graded(
     with tempfile.TemporaryDirectory(prefix="grader-notebook-") as root:
         folder, page = Path(root, FILE), Path(root, "report.html")
         folder.mkdir()  # the report is named after it
-        nbformat.write(notebook, folder / f"{FILE}.ipynb")
+        file = folder / f"{FILE}{NOTEBOOK}"
+        nbformat.write(notebook, file)
         for path, data in _other_files(course, cells):
             (folder / path.name).write_bytes(data)
-        order = CheckOrder(str(course.root), str(folder), exercise.name, str(page), seed)
+        order = CheckOrder(str(course.root), str(file), exercise.name, str(page), seed)
         code, said = _standby.check(order, _show_notes)
         shown = page.read_text("utf-8") if page.is_file() else ""
     text, html_page = (each.replace(f"{folder}{os.sep}", "") for each in (said, shown))
@@ -145,10 +147,13 @@ def load_extension(shell: Any) -> None:
     """Make `%%check` and `%%example` known to IPython, and the exercises importable."""
 
     def check_cell(line: str, cell: str) -> NotebookVerdict:
-        """Grade a cell's definitions, then run it for the cells after it: `%%check layer_norm`."""
+        """Grade a cell's definitions, then run it for the cells after it: `%%check layer_norm`.
+
+        Without a name, the exercise is the one for which the cell defines something.
+        """
         try:
             course = _course()
-            exercise = course[line.strip()]
+            exercise = course[line.strip()] if line.strip() else _exercise_in(cell, course)
         except RequestError as error:
             return NotebookVerdict(f"{error.message}\n{error.remedy}", "", passed=False)
         verdict = _cell_graded(course, exercise, cell, shell.transform_cell(cell))
@@ -190,14 +195,28 @@ def _cell_graded(course: Course, exercise: Exercise, cell: str, program: str) ->
         text = f"this cell defines no {asked}, which {exercise.name} asks for, but {others}"
         return NotebookVerdict(text, "", passed=False)
     *earlier, last = _cells_so_far()
-    before = [_without_check(each, exercise.name) for each in earlier]
+    before = ["pass" if _checks(each, exercise) else each for each in earlier]
     return _graded(course, exercise, [*before, *_forgetting(defined, last)])
 
 
-def _without_check(cell: str, exercise: str) -> str:
-    """Return a cell, or `pass` for an earlier `%%check` of the exercise."""
+def _exercise_in(cell: str, course: Course) -> Exercise:
+    """Return the only exercise for which a cell defines something. Raises `RequestError`."""
+    defined = defined_names(cell)
+    found = [each for each in course.exercises if defined & {*each.implements}]
+    if len(found) == 1:
+        return found[0]
+    names = " and ".join(each.name for each in found)
+    problem = f"this cell defines parts of {names}" if found else "this cell defines no exercise"
+    example = (found or course.exercises)[0].name
+    raise RequestError(problem, f"name the exercise, such as: %%check {example}")
+
+
+def _checks(cell: str, exercise: Exercise) -> bool:
+    """Return whether a cell is a `%%check` of an exercise, by its name or by what it defines."""
     magic = CHECKED.match(cell)
-    return "pass" if magic and magic[1] == exercise else cell
+    if magic is None or magic[1]:
+        return magic is not None and magic[1] == exercise.name
+    return bool(defined_names(cell) & {*exercise.implements})
 
 
 def _forgetting(names: Iterable[str], cell: str) -> list[str]:
@@ -264,7 +283,7 @@ def _other_files(course: Course, cells: Iterable[str]) -> Iterator[tuple[Path, b
 
     Stubs are among them: they show that an exercise was not started.
     """
-    defined = set(_DEFINITION.findall("\n".join(cells)))
+    defined = defined_names("\n".join(cells))
     for exercise in course.exercises:
         path = course.student_folder / f"{exercise.name}.py"
         try:

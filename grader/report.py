@@ -315,7 +315,9 @@ class ExerciseResult:
     max_points: int
     advice: str  # one sentence about the exercise as a whole, or empty
     tests: tuple[Outcome, ...]
-    unfinished: bool = False  # whether nothing is written yet: every failure is the stub's own
+    unfinished: bool = (
+        False  # whether nothing is written yet: no check is run, or all fail as stubs
+    )
     diagnosis: Diagnosis | None = None
     head_view: HeadView | None = None
     builds_on: tuple[str, ...] = ()  # the exercises before it, by name
@@ -347,7 +349,7 @@ class ExerciseResult:
     def state(self) -> State:
         """How far the exercise is."""
         if not self.tests:
-            return "not graded"
+            return "not started" if self.unfinished else "not graded"
         if any(test.outcome == "error" for test in self.tests):
             return "error"
         if self.passed:

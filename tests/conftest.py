@@ -238,7 +238,7 @@ class _Shared:
     def __init__(self, zygote: Zygote) -> None:
         self._zygote = zygote
 
-    def __call__(self, confinement: Confinement | None = None) -> _Shared:
+    def __call__(self, confinement: Confinement | None = None, *, ahead: bool = True) -> _Shared:
         return self
 
     def __enter__(self) -> Zygote:

@@ -13,9 +13,11 @@ import pytest
 from classroom import hand_in
 from commandline import Cli, Grade
 
+from grader.__main__ import run
 from grader.commands.memory import LastCheck, Memory
 from grader.course.course import load_course
 from grader.report import HINT_BREAK, ExerciseResult
+from grader.sandbox.host.zygote import Zygote
 
 HERE = Path(__file__).parent
 
@@ -355,8 +357,28 @@ def test_reset_keeps_a_copy(cli: Cli, work: Path) -> None:
 # --- on its own ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("words", [[], ["scale"], ["exercises"], ["exercises/scale.py"]])
+def test_exercises_that_are_not_started_need_no_process_with_torch(
+    words: list[str], cli: Cli, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*arguments: object) -> None:
+        raise AssertionError("something was to be graded")
+
+    monkeypatch.setattr("grader.commands.work.Zygote", Zygote)
+    monkeypatch.setattr("grader.sandbox.host.zygote.Zygote.start_worker", fails)
+    if not words or words == ["scale"]:  # other places are read before anything is known of them
+        monkeypatch.setattr("grader.sandbox.host.zygote.Zygote.start", fails)
+    said = cli("check", *words)
+    assert (said.code, said.err) == (1, "")
+    assert "scale    0 / 8   ░░░░░░░░░░  not started" in said.out
+    assert "next: scale" in said.out
+    assert "not started" in cli("status").out
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["check", "nowhere/x.py"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["check", "--help"], ["check", "nowhere/x.py"], ["check"]]
+)
 def test_help_and_errors_do_not_wait_for_torch(arguments: list[str], work: Path) -> None:
     code = (
         "import sys; from grader.__main__ import run; run(sys.argv[1:]); "
@@ -377,6 +399,34 @@ def test_the_installed_command_grades_without_a_terminal(work: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout
     assert max(map(len, done.stdout.splitlines())) < 80
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("grader check sc", "plain,scale"),
+        ("grader hint s", "plain,scale"),
+        ("grader reset ", "plain,scale"),
+        ("grader check exercises/", "file,exercises/"),
+        ("grader check --wat", "plain,--watch"),
+        ("grader val", "plain,validate"),
+        ("grader validate sc", "plain,scale"),
+    ],
+)
+def test_the_shell_completes_names_of_exercises(
+    words: str,
+    offered: str,
+    work: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    capsys.readouterr()
+    monkeypatch.setenv("_GRADER_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+    with pytest.raises(SystemExit):
+        run([])
+    assert capsys.readouterr().out.splitlines() == [offered]
 
 
 def test_a_copy_in_the_current_folder_is_named_beside_the_usual_file(

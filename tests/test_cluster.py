@@ -136,7 +136,7 @@ def test_a_submission_that_ends_workers_is_given_up_and_flagged(
 # --- workers that cannot grade --------------------------------------------------------------------
 
 UNABLE = [
-    (kinds.lacks_the_package, "cannot import grader", "pip install"),
+    (kinds.lacks_the_package, "cannot import grader", "py3-none-any.whl[cluster]'"),
     (kinds.is_of_another_version, "has attention-grader 0.0, and this machine", "same versions"),
     (kinds.is_mute, "does not answer the question whether it can grade", "its log"),
     (kinds.breaks_at_once, "cannot grade this course: the process that grades", "grader doctor"),

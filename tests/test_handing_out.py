@@ -459,9 +459,44 @@ def test_an_update_changes_the_kind_and_adds_a_host(
     handout = ("handout", handed, "--course", tiny_copy, "--update")
     assert cli(*handout, "--ci", "required").code == 0
     assert "--ci required" in (handed / KINDS["github"]).read_text()
-    assert cli(*handout, "--ci", "gitlab").code == 0  # in the words of an older version
+    assert cli(*handout, "--ci", "gitlab").code == 2
+    assert cli(*handout, "--ci", "practice", "--host", "gitlab").code == 0
     assert "--ci practice" in (handed / KINDS["gitlab"]).read_text()
     assert "--ci required" in (handed / KINDS["github"]).read_text()
+
+
+def test_notebooks_open_on_colab_where_the_address_is_known(
+    cli: Cli, tiny_copy: Path, tmp_path: Path
+) -> None:
+    cli("build", "--course", tiny_copy)
+    homework = tmp_path / "homework"
+    notebook = homework / "exercises" / "notebooks" / "scale.ipynb"
+    handout = ("handout", homework, "--course", tiny_copy)
+    place = "https://github.com/school/homework"
+    assert cli(*handout, "--notebooks", "--address", f"{place}.git").code == 0
+    badge, setup = json.loads(notebook.read_text())["cells"][:2]
+    opened = "https://colab.research.google.com/github/school/homework/blob/main/exercises"
+    assert f"({opened}/notebooks/scale.ipynb)" in "".join(badge["source"])
+    assert f"git clone -q {place} " in "".join(setup["source"])
+    assert f"!git clone {place} homework" in (homework / "README.md").read_text()
+    assert "is up to date" in cli(*handout, "--update").out
+    assert cli(*handout, "--update", "--address", f"{place}/tree/term").code == 0
+    assert "/homework/blob/term/exercises" in notebook.read_text()
+    assert "is up to date" in cli(*handout, "--update").out
+    place = homework / "exercises" / "notebooks"
+    assert "not started" in cli("check", place, "--course", tiny_copy).out
+    said = cli(*handout, "--update", "--address", "http://example.org/homework")
+    assert (said.code, "is not https://github.com/OWNER/NAME" in said.err) == (2, True)
+
+
+def test_a_notebook_without_an_address_has_no_button(
+    cli: Cli, tiny_copy: Path, tmp_path: Path
+) -> None:
+    cli("build", "--course", tiny_copy)
+    assert cli("handout", tmp_path / "h", "--notebooks", "--course", tiny_copy).code == 0
+    texts = [path.read_text() for path in (tmp_path / "h" / "exercises").rglob("*.ipynb")]
+    assert len(texts) == 2
+    assert not any("colab.research" in text for text in texts)
 
 
 def test_a_host_without_a_workflow_is_named(cli: Cli, tiny_copy: Path, tmp_path: Path) -> None:

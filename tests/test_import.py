@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -330,6 +331,59 @@ def test_an_answer_that_is_a_variable_becomes_a_function_without_arguments(
     assert found["nine"]() == 9
 
 
+@pytest.mark.parametrize(
+    ("check", "has_case"),
+    [
+        ("assert nine == 81", True),
+        ("assert 81 == nine", True),
+        ("assert abs(nine - 81) < 0.5", True),
+        ("import torch\nassert torch.allclose(nine, torch.tensor(81))", True),
+        ("assert len(nine) == 3", False),
+        ("assert nine == 'eighty-one'", False),
+    ],
+)
+def test_a_variable_that_is_compared_with_numbers_is_a_case(
+    check: str, has_case: bool, imported: Callable[..., Course]
+) -> None:
+    course = imported("nbgrader", answer("import torch\nnine = 81", "nine"), checks(check, "a", 1))
+    hidden, public = (course["nine"].read(f"test_{kind}.py") for kind in ("hidden", "public"))
+    assert (
+        'test_nine_value.case("The value of `nine`.", output("nine"), hidden=True)' in hidden
+    ) == (has_case)
+    assert "output(" not in public
+    assert "student.torch" not in hidden
+
+
+@pytest.mark.slow
+def test_a_wrong_value_is_stated_beside_the_right_one(
+    cli: Cli, tmp_path: Path, imported: Callable[..., Course]
+) -> None:
+    course = imported(
+        "nbgrader", answer("nine = 3**4", "nine"), checks("assert nine == 81", "a", 1)
+    )
+    review(course.root)
+    problems = validated(cli, course.root, "nine")
+    assert not [each for each in problems if "test_hidden.py" in each]
+    file = tmp_path / "nine.py"
+    file.write_text("def nine():\n    return 27\n")
+    said = " ".join(cli("check", file, "--course", course.root).out.split())
+    assert "The value of `nine`: the output is 27.0000, where 81.0000 is expected." in said
+
+
+@pytest.mark.slow
+def test_little_is_left_to_write_of_what_the_notebook_says(cli: Cli, tmp_path: Path) -> None:
+    course = tmp_path / "course"
+    assert cli("import", "nbgrader", EXAMPLES / "nbgrader.ipynb", "--course", course).code == 0
+    review(course)
+    says = cli("validate", "stable_softmax", "attention", "--course", course).out
+    rows = {line.split()[0]: int(line.split()[-1]) for line in says.splitlines()[1:4]}
+    assert rows == {"stable_softmax": 2, "attention": 5, "total": 7}  # 8 and 14 before
+    solution = (course / "reference" / "attention" / "solution.py").read_text()
+    assert solution.startswith('"""Reference solution: Part B: attention."""\n')
+    settings = (course / "reference" / "attention" / "exercise.toml").read_text()
+    assert 'idea = "Return the values, weighted by how well their keys fit each query."' in settings
+
+
 def test_a_later_question_may_use_the_variable_of_an_earlier_one(
     imported: Callable[..., Course],
 ) -> None:
@@ -357,6 +411,20 @@ def test_a_notebook_of_r_is_named_as_such(cli: Cli, tmp_path: Path) -> None:
     path = written(tmp_path / "notebook.ipynb", *cells, kernelspec=kernel)
     said = cli("import", "nbgrader", path, "--course", tmp_path)
     assert (said.code, "is for a kernel of R" in said.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "says"),
+    [({"name": "ir"}, "R"), ({"name": "julia-1.9", "language": "julia"}, "julia")],
+)
+def test_a_kernel_of_another_language_is_named(
+    kernel: dict[str, str], says: str, cli: Cli, tmp_path: Path
+) -> None:
+    cells = [answer("squares <- function(n) (1:n)^2", "squares")]
+    about = {"display_name": "Another", **kernel}
+    path = written(tmp_path / "notebook.ipynb", *cells, kernelspec=about)
+    said = cli("import", "nbgrader", path, "--course", tmp_path)
+    assert (said.code, f"is for a kernel of {says}, and" in said.err) == (2, True)
 
 
 def test_students_are_shown_no_hidden_test(imported: Callable[..., Course]) -> None:
@@ -581,9 +649,12 @@ def test_a_question_without_tests_has_a_list_of_what_to_do(
     course = imported("nbgrader", *one_nbgrader("assert missing"))
     review(course.root)
     problems = validated(cli, course.root, "squares")
-    for file in ("test_public.py", "test_hidden.py"):
-        assert any(f"{file}:" in line and "write the first test" in line for line in problems)
-        assert any(f"{file}:" in line and "it uses `missing`" in line for line in problems)
+    assert re.search(
+        r"test_public.py \(line \d+\).*test_hidden.py \(lines \d+, \d+\)", problems[-1]
+    )
+    hidden = course["squares"].read("test_hidden.py")
+    assert "write the first test" in hidden
+    assert "it uses `missing`" in hidden
     assert any("worth 0 points, exercise.toml says 1" in line for line in problems)
 
 

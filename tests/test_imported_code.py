@@ -85,7 +85,7 @@ def test_validate_runs_imported_code_confined_and_lists_what_is_left(
     assert said.code == 1, said.err
     assert "was imported and runs confined until you review it: grader trust" in said.out
     assert "PermissionError" in said.out  # it was run, and may not write
-    assert "solution.py:1: TODO" in said.out
+    assert "reference/squares/mistakes.toml (line 1)" in said.out
     assert not mark.exists()
 
 

@@ -62,7 +62,9 @@ EXAMPLES = {
 Fill = Callable[[str], str]
 
 
-def run(notebook: nbformat.NotebookNode, folder: Path) -> list[Mapping[str, Any]]:
+def run(
+    notebook: nbformat.NotebookNode, folder: Path, *, fails: bool = False
+) -> list[Mapping[str, Any]]:
     """Run a notebook top to bottom in a kernel; return what its code cells display and print.
 
     In the kernel `python -m grader` is a fork of a process that has imported torch.
@@ -71,7 +73,11 @@ def run(notebook: nbformat.NotebookNode, folder: Path) -> list[Mapping[str, Any]
     starts_warm = nbformat.v4.new_code_cell(f"{warm}; subprocess.Popen = warm.warm_popen()")
     notebook.cells.insert(0, starts_warm)
     client = NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+        notebook,
+        timeout=300,
+        kernel_name="python3",
+        allow_errors=fails,
+        resources={"metadata": {"path": str(folder)}},
     )
     client.execute()
     cells = [cell for cell in notebook.cells[1:] if cell.cell_type == "code"]
@@ -240,6 +246,35 @@ def test_a_cell_is_graded_by_what_it_defines_itself(
     assert "cell 6 raised EOFError" in " ".join(ended["text/plain"].split()), ended["text/plain"]
     assert "passed" in again["text/plain"]
     assert "layer_norm" in error["text/plain"]
+
+
+@pytest.mark.slow
+def test_a_check_without_a_name_is_of_what_its_cell_defines(
+    students: Path, solutions: dict[str, str]
+) -> None:
+    right = solutions["layer_norm"]
+    cells = [
+        "%load_ext grader",
+        f"%%check\n{right.replace('return', 'return 2 *', 1)}",
+        f"%%check\n{right}",
+        "def broken(:",
+        "import grader\ngrader.check('layer_norm')",
+        "%%check\n1",
+        f"%%check\n{right}\n{solutions['masked_softmax']}",
+        "%%check\nclass LayerNorm:\n    return return",
+    ]
+    made = [nbformat.v4.new_code_cell(source) for source in cells]
+    notebook = nbformat.v4.new_notebook(cells=made)
+    shown = [output.get("text/plain", "") for output in run(notebook, students, fails=True)]
+    _, wrong, passed, _, again, nothing, several, broken = shown
+    assert re.search(r"layer_norm .* fail", wrong)
+    assert re.search(r"layer_norm .* passed", passed)
+    assert re.search(r"layer_norm .* passed", again)
+    assert "note: cell 5 is no valid Python and was left out\n" in again  # In[1] is the test's
+    assert not any("notebook.ipynb" in said for said in shown)
+    assert "this cell defines no exercise" in nothing
+    assert "%%check masked_softmax" in several
+    assert "line 3 of this cell is not valid Python" in broken
 
 
 @pytest.mark.slow

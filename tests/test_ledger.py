@@ -260,7 +260,8 @@ def test_a_ledger_from_the_future_is_refused_and_left_as_it_is(
         said = cli(*command, "--course", TINY)
         assert said.code == 2
         assert "ledger.sqlite was written by a newer attention-grader" in said.err
-        assert "pip install -U attention-grader" in said.err
+        assert "pip install --upgrade ./attention_grader-….whl" in said.err
+        assert "attention-grader==" not in said.err
     assert rows(tmp_path / "out", "PRAGMA user_version") == [(99,)]
     assert rows(tmp_path / "out", "SELECT count(*) FROM adjustments") == [(0,)]
     assert len(instant.jobs) == 1

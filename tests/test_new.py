@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,20 @@ def test_a_new_course_is_red_with_a_list_that_shrinks_to_green(
     said = cli("validate", "centre")
     assert said.code == 1
     assert "✗ reference/centre/statement.md:3: TODO: the idea, and a formula" in said.out
-    left = [line for line in said.out.splitlines() if line.startswith("✗") and "TODO" not in line]
-    assert all(line.endswith("not what `grader build` would write") for line in left), left
+    *now, stale, title, later = [
+        line for line in said.out.splitlines() if line.startswith("✗")
+    ]  # what to do first, and the rest in a line each
+    assert {line.partition(":")[0] for line in now} == {"✗ reference/centre/statement.md"}
+    assert stale.endswith("and 5 more: not what `grader build` would write")
+    assert title == '✗ reference/course.toml:1: title = "TODO: a title"'
+    assert later.startswith(
+        "✗ then the places with TODO in reference/centre/solution.py (lines 1, "
+    )
+    assert "reference/centre/exercise.toml (lines 1, " in later
     for path in (tmp_path / "reference").rglob("*.*"):
         if path.suffix == ".pyc":
             continue
-        path.write_text(path.read_text().replace("TODO: ", ""))
+        path.write_text(path.read_text().replace("TODO: ", "This is "))
     assert cli("build").code == 0
     said = cli("validate")
     assert said.code == 0, said.out
@@ -66,6 +75,28 @@ def test_validate_finds_what_would_fail_in_silence(
     said = cli("validate", "--course", tmp_path)
     assert said.code in (1, 2)  # a file that cannot be read ends the proof
     assert says in said.out + said.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gap", ["TODO: ", r"TODO: [^\n\"]*(?=\"|\n|\Z)", r"[^\n]*TODO: [^\n]*\n"])
+def test_a_todo_that_left_a_gap_is_found(gap: str, cli: Cli, tmp_path: Path) -> None:
+    cli("new", "centre", "--course", tmp_path)
+    statement = tmp_path / "reference" / "centre" / "statement.md"
+    statement.write_text(re.sub(gap, "", statement.read_text()))
+    said = cli("validate", "centre", "--course", tmp_path)
+    first = "✗ reference/centre/statement.md:"
+    found = [line for line in said.out.splitlines() if line.startswith(first)]
+    assert len(found) >= 2, said.out
+    if gap.startswith("[^"):
+        return  # the other files do not run without these lines
+    settings = statement.with_name("exercise.toml")
+    public = statement.with_name("test_public.py")
+    for path in (settings, public):
+        path.write_text(re.sub(gap, "", path.read_text()))
+    said = cli("validate", "centre", "--course", tmp_path)
+    says = "nothing is written here yet in place of the TODO"
+    assert f"{settings.parent.name}/exercise.toml:2: {says}: summary = " in said.out
+    assert f"centre/test_public.py:11: {says}" in said.out
 
 
 def test_a_further_exercise_comes_last(cli: Cli, tiny_copy: Path) -> None:

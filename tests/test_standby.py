@@ -48,7 +48,7 @@ def order(tiny_course: Course, tmp_path: Path) -> Callable[[str], CheckOrder]:
     def make(text: str) -> CheckOrder:
         (tmp_path / "scale.py").write_text(text)
         page = str(tmp_path / "report.html")
-        return CheckOrder(str(tiny_course.root), str(tmp_path), "scale", page, 5)
+        return CheckOrder(str(tiny_course.root), str(tmp_path / "notebook.ipynb"), "scale", page, 5)
 
     return make
 

@@ -362,7 +362,9 @@ def test_a_notebook_checks_a_strangers_copy_confined(
     in_public_test(clone, attack)
     (tmp_path / "work").mkdir()
     shutil.copy(SOLUTION, tmp_path / "work" / f"{NAME}.py")
-    order = CheckOrder(str(clone), str(tmp_path / "work"), NAME, str(tmp_path / "page"), 5)
+    order = CheckOrder(
+        str(clone), str(tmp_path / "work" / "notebook.ipynb"), NAME, str(tmp_path / "page"), 5
+    )
     standby = Standby()
     code, said = standby.check(order, lambda lines, exercise: "".join(lines))
     standby._end()

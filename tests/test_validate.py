@@ -191,6 +191,27 @@ def test_a_price_is_no_more_than_the_exercise_is_worth(cli: Cli, tiny_copy: Path
 
 
 @pytest.mark.slow
+def test_edits_that_are_a_mistake_only_all_at_once_are_told_how_to_say_so(
+    cli: Cli, tiny_copy: Path
+) -> None:
+    mistakes = tiny_copy / "reference" / "scale" / "mistakes.toml"
+    capped = '["return x * factor", "return x * min(factor, 2.0)"]'
+    right = '["if factor < 0", "if factor <= -1e-9"]'
+    alone = f"edits = [{capped}]"
+    assert alone in mistakes.read_text()
+    mistakes.write_text(mistakes.read_text().replace(alone, f"edits = [{capped}, {right}]"))
+    said = cli("validate", "scale", "--course", tiny_copy)
+    assert (
+        "factor_capped: in the form 'if factor <= -1e-9' it earns all points; `edits` means any of "
+        "these edits, and here only some are made: if only all at once are the mistake, write them "
+        "as one list in `forms`"
+    ) in said.out
+    mistakes.write_text(mistakes.read_text().replace("edits = [[", "forms = [[[", 1))
+    mistakes.write_text(mistakes.read_text().replace('-1e-9"]]', '-1e-9"]]]', 1))
+    assert "factor_capped" not in cli("validate", "scale", "--course", tiny_copy).out
+
+
+@pytest.mark.slow
 def test_every_form_of_a_fault_is_graded(cli: Cli, tiny_copy: Path) -> None:
     path = tiny_copy / "reference" / "scale" / "mistakes.toml"
     harmless = 'forms = [[["return x * factor", "return factor * x"]]]'

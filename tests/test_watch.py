@@ -25,7 +25,7 @@ from grader.commands.keyboard import read_key
 from grader.commands.screen import KEYS, Session, screen
 from grader.commands.terminal import Interrupted
 from grader.commands.work import CheckRequest
-from grader.course.course import load_course
+from grader.course.course import NOTEBOOKS, load_course
 from grader.grading.grader import Grader
 from grader.grading.session import with_grader
 from grader.sandbox.host.zygote import Zygote
@@ -164,6 +164,60 @@ def test_a_file_that_another_is_built_on_counts_as_well(copy: Path, zygote: Zygo
         assert session.refresh() == names
 
     with_grader(course, names, zygote, work)
+
+
+def test_what_is_not_started_is_shown_before_there_is_a_grader(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(copy)
+    course = load_course(copy)
+    paths = (course.student_folder,)
+    session = Session(CheckRequest(course, discover(paths, course), NAMES, paths), None, 7)
+    session.begin()
+    assert "0 of 3 exercises" in shown(session)
+    assert "open exercises/masked_softmax.py: the task is at its top" in shown(session)
+    assert session.refresh() == ()  # and nothing is graded later on
+    session.press("l")
+    assert shown(session).count("not started") == 3
+
+
+@pytest.mark.slow
+def test_work_that_was_begun_is_not_shown_before_it_is_graded(copy: Path) -> None:
+    solve(copy, "masked_softmax")
+    course = load_course(copy)
+    paths = (course.student_folder,)
+    session = Session(CheckRequest(course, discover(paths, course), NAMES, paths), None, 7)
+    session.begin()
+    assert not session.results
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("with_notebooks", [True, False])
+def test_a_deleted_file_offers_to_write_the_stub_again(
+    with_notebooks: bool, cli: Cli, copy: Path, at_work: AtWork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(copy)
+    file = copy / "exercises" / "masked_softmax.py"
+    if not with_notebooks:
+        shutil.rmtree(copy / "exercises" / NOTEBOOKS)
+
+    def work(session: Session) -> None:
+        solve(copy, "masked_softmax")
+        session.refresh()
+        file.unlink()
+        assert session.refresh() == ("masked_softmax",)
+        assert "grader reset masked_softmax" in shown(session)
+        assert cli("reset", "masked_softmax").code == 0
+        session.refresh()
+        assert "grader reset" not in shown(session)
+
+    at_work(work)
+    file.unlink()
+    shutil.rmtree(copy / "exercises" / NOTEBOOKS, ignore_errors=True)
+    said = cli("check", "masked_softmax")
+    assert "masked_softmax.py is missing: `grader reset masked_softmax`" in " ".join(
+        said.out.split()
+    )
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from grader.errors import RequestError
 from grader.files import make_folder, open_private
+from grader.installing import NEWER
 from grader.report import clean
 from grader.trees import UNFINISHED
 
@@ -276,7 +277,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > len(MIGRATIONS):
         message = f"{path} was written by a newer attention-grader"
-        raise RequestError(message, "pip install -U attention-grader")
+        raise RequestError(message, NEWER)
     for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
         connection.executescript(f"BEGIN; {script}; PRAGMA user_version = {number}; COMMIT;")
 

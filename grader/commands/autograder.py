@@ -27,7 +27,15 @@ from grader.commands.on_platform import (
     PlatformSettings,
     read_platform_settings,
 )
-from grader.commands.options import COURSE, FILE, FOLDER, SEED, isolation_option, short_path
+from grader.commands.options import (
+    COURSE,
+    FILE,
+    FOLDER,
+    SEED,
+    exercise_names,
+    isolation_option,
+    short_path,
+)
 from grader.commands.own_wheel import WHEEL_NAME, files_below, make_wheel, pins
 from grader.commands.students_files import students_files
 from grader.course.course import Course, Exercise
@@ -55,6 +63,7 @@ def autograder() -> None:
     grader autograder gradescope                         a zip to upload
     grader autograder prairielearn --out ../pl-course    a question for each exercise
     grader autograder classroom50 --out ../autograder    a folder for your classroom50 repository
+    grader autograder image --out ../image               a Dockerfile for jobs on GitLab and GitHub
 
     docs/ci.md has the steps on each platform, and what students can do about a mark there.
     """
@@ -93,7 +102,7 @@ def gradescope(file: Path, seed: int | None, isolation: Isolation, course: Cours
 
 
 @autograder.command()
-@click.argument("names", nargs=-1, metavar="[EXERCISES]...")
+@click.argument("names", nargs=-1, metavar="[EXERCISES]...", shell_complete=exercise_names)
 @OUT
 @click.option(
     "--image",
@@ -124,13 +133,22 @@ def prairielearn(
         "grade.sh": _rendered("grade.sh", failed=prairielearn_format.FAILED),
         **_course_files(course, isolation, secret),
     }
-    makes_image = {
-        "Dockerfile": _rendered("Dockerfile", python=_python(), wheel=WHEEL_NAME),
-        **_grader_files(),
-    }
-    files = {**_below(SHARED, shared), **_below("image", makes_image)}
+    files = {**_below(SHARED, shared), **_below("image", _image_files())}
     bring(files | dict(ChainMap(*questions)), folder).echo(folder)
     click.echo(f"\nBuild the image: docker build -t {image} {short_path(folder / 'image')}")
+    return 0
+
+
+@autograder.command(name="image")
+@OUT
+def image_(folder: Path) -> int:
+    """Write a Dockerfile, for jobs in which nothing has to be installed.
+
+    The image holds Python, torch and this grader, and no course. GitLab takes it as `image:`,
+    GitHub as `container:`, and PrairieLearn for its questions.
+    """
+    bring(_image_files(), folder).echo(folder)
+    click.echo(f"\nBuild the image: docker build -t attention-grader {short_path(folder)}")
     return 0
 
 
@@ -191,6 +209,12 @@ def _below(folder: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
 def _grader_files() -> dict[str, bytes]:
     """Return the files that install this grader elsewhere."""
     return {WHEEL_NAME: make_wheel(), PINS: pins().encode()}
+
+
+def _image_files() -> dict[str, bytes]:
+    """Return the files from which an image with this grader is built."""
+    dockerfile = _rendered("Dockerfile", python=_python(), wheel=WHEEL_NAME)
+    return {"Dockerfile": dockerfile, **_grader_files()}
 
 
 def _secret(seed: int | None, folder: Path | None = None) -> bytes:

@@ -16,6 +16,7 @@ from grader.commands.options import (
     FILE,
     SEED,
     WORKERS,
+    exercises_or_paths,
     exit_code,
     isolation_option,
     progress_bar,
@@ -33,7 +34,7 @@ from grader.sandbox.host.starting import StartMethod, use_start_method
 
 
 @click.command()
-@click.argument("targets", nargs=-1, metavar="[NAMES|PATHS]...")
+@click.argument("targets", nargs=-1, metavar="[NAMES|PATHS]...", shell_complete=exercises_or_paths)
 @click.option(
     "--format",
     "form",
@@ -104,7 +105,8 @@ def check(
             raise RequestError("--watch is for the terminal", "leave out --format and --output")
         if any(target.endswith(".zip") for target in targets):
             raise RequestError("a zip cannot be watched", "unpack it, and watch the folder")
-    with work.starting(isolation, again=watch or manual) as source:
+    begun = watch or manual or work.may_be_begun(targets, course)
+    with work.starting(isolation, again=watch or manual, begun=begun) as source:
         request = work.parse_targets(targets, course, following=not (watch or manual))
         if watch or manual:
             from grader.commands.watch import watch as grade_on_save  # noqa: PLC0415, slow
@@ -114,9 +116,11 @@ def check(
         for path in filter(None, (output, *(path for _, path in also))):
             if path.absolute() in graded:
                 raise RequestError(f"{path} is the file that is graded", "-o another-file")
+        # Programs that read the report expect each check in it.
+        unbegun = work.unbegun(request, seed) if form == "text" and not also else None
         with progress_bar(len(request.names)) as on_exercise:
             timed = _Timed(on_exercise)
-            report = work.check(request, source, seed, timed)
+            report = unbegun or work.check(request, source, seed, timed)
     height = None if everything or output else terminal_height()
     here = [Path.cwd(), *(path if path.is_dir() else path.parent for path in request.paths)]
     places = PlacesInCheckout(request.course, request.submission)

@@ -6,7 +6,7 @@ student code. The mistakes are proven after the review.
 
 from __future__ import annotations
 
-from grader.commands.proving import Proof, left_to_do, wrong_tests
+from grader.commands.proving import Proof, wrong_tests
 from grader.commands.trusted_courses import files_of
 from grader.course.course import Course
 from grader.course.stubs import make_stub
@@ -20,7 +20,7 @@ from grader.submissions.submission import Submission
 def confined_proof(course: Course, name: str, workers: WorkerSource, seed: int) -> Proof:
     """Return the proof of an exercise whose code runs confined, or not at all."""
     exercise = course[name]
-    proof = Proof(exercise, problems=left_to_do(exercise))
+    proof = Proof(exercise)
     ran = "not at all here" if (why := why_not_here()) else "confined"
     if not why:
         try:

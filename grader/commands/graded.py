@@ -22,6 +22,7 @@ from grader.commands.options import CHOSEN
 from grader.course.course import Course, load_course
 from grader.errors import GraderError, RequestError, did_you_mean
 from grader.grading.seeds import public_seed, secret_from
+from grader.installing import install_extra
 from grader.printing import filtered
 from grader.report import Report
 from grader.reports.figures import amount
@@ -74,9 +75,7 @@ def engine_for(
         try:
             from grader.classroom.workers.cluster import Cluster  # noqa: PLC0415, Dask is an extra
         except ImportError as error:
-            raise RequestError(
-                f"--cluster needs Dask: {error}", "pip install 'attention-grader[cluster]'"
-            ) from None
+            raise RequestError(f"--cluster needs Dask: {error}", install_extra("cluster")) from None
         return Cluster(course, isolation, cluster)
     if isolation == "confined":
         pool.refuse_unconfined(course)

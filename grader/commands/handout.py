@@ -14,6 +14,7 @@ import click
 
 from grader.commands.bringing import LIST, bring, templates
 from grader.commands.build import refuse_stale
+from grader.commands.notebooks import HandOutAddress
 from grader.commands.options import COURSE, PATH, short_path
 from grader.commands.own_wheel import WHEEL_NAME, make_wheel, pins
 from grader.commands.students_files import WITH_NOTEBOOKS, students_files
@@ -25,9 +26,9 @@ from grader.files import read_bounded
 KINDS = ("practice", "required")
 NOTE = "This is feedback and worth nothing as a mark, because students can change what decides it."
 CI = {"github": ".github/workflows/grader.yml", "gitlab": ".gitlab-ci.yml"}
-REQUIREMENTS = "requirements.txt"
+README, REQUIREMENTS = "README.md", "requirements.txt"
 TEMPLATES = {
-    "README.md": "README.md.j2",
+    README: "README.md.j2",
     REQUIREMENTS: "requirements.txt.j2",
     ".gitignore": "gitignore.j2",
     ".devcontainer/devcontainer.json": "devcontainer.json.j2",
@@ -35,6 +36,8 @@ TEMPLATES = {
 }
 MAX_WORKFLOW_BYTES = 1 << 20
 WHEELS = "attention_grader-*.whl"
+REPOSITORY = re.compile(r"(https://github\.com/[\w.-]+/[\w.-]+?)(?:\.git)?(?:/tree/([\w./-]+))?/?")
+CLONED = re.compile(rf"git clone(?: --branch (?P<branch>\S+))? (?P<place>{REPOSITORY.pattern}) ")
 ADDRESS = re.compile(r"https://[^\s#]+\.whl#sha256=[0-9a-f]{64}")
 
 
@@ -42,8 +45,7 @@ ADDRESS = re.compile(r"https://[^\s#]+\.whl#sha256=[0-9a-f]{64}")
 @click.argument("folder", type=PATH, metavar="DIR")
 @click.option(
     "--ci",
-    type=click.Choice([*KINDS, *CI]),
-    metavar="practice|required",
+    type=click.Choice(KINDS),
     help="Have each push checked. practice: feedback, worth nothing as a mark; required: with a "
     "bundle, by a workflow that students cannot change.",
 )
@@ -59,6 +61,14 @@ ADDRESS = re.compile(r"https://[^\s#]+\.whl#sha256=[0-9a-f]{64}")
     callback=lambda context, option, value: _hashed(value),
     help="Where the grader is installed from, as a wheel. Default: the repository holds this one.",
 )
+@click.option(
+    "--address",
+    "repository",
+    metavar="URL",
+    callback=lambda context, option, value: _repository(value),
+    help="Where the repository will be, such as https://github.com/OWNER/NAME: the notebooks get a "
+    "button that opens them on Colab.",
+)
 @click.option("--update", is_flag=True, help="Bring a folder up to date that was written before.")
 @WITH_NOTEBOOKS
 @COURSE
@@ -67,6 +77,7 @@ def handout(
     ci: str | None,
     host: str | None,
     address: str,
+    repository: HandOutAddress | None,
     update: bool,
     notebooks: bool,
     course: Course,
@@ -92,16 +103,15 @@ def handout(
     if is_there and not update:
         raise RequestError(f"{folder} was handed out before", f"grader handout {folder} --update")
     workflows = {name: _kind_of(folder / file) for name, file in CI.items()} if update else {}
-    if ci in CI:  # the first line of an older version's workflow
-        ci, host = "practice", ci
     if ci is not None:
         workflows[host or "github"] = ci
     elif host is not None:
         raise RequestError("--host chooses the platform for --ci", f"--ci practice --host {host}")
     kinds = {name: kind for name, kind in workflows.items() if kind is not None}
+    repository = repository or (_repository_in(folder / README) if update else None)
     notebooks = notebooks or (update and (folder / "exercises" / NOTEBOOKS).is_dir())
     address = address or (_address_in(folder / REQUIREMENTS) if update else "")
-    files = files_of(course, kinds, address, notebooks=notebooks)
+    files = files_of(course, kinds, address, notebooks=notebooks, repository=repository)
     bring(files, folder).echo(folder)
     for old in sorted({*folder.glob(WHEELS)} - {folder / name for name in files}):
         click.echo(f"delete {short_path(old)}: it is another version of the grader")
@@ -130,6 +140,25 @@ def _hashed(address: str | None) -> str:
     return address or ""
 
 
+def _repository(address: str | None) -> HandOutAddress | None:
+    """Return the place of a hand-out on GitHub; raises `click.BadParameter` for another."""
+    if not address:
+        return None
+    found = REPOSITORY.fullmatch(address)
+    if found is None:
+        raise click.BadParameter(f"{address} is not https://github.com/OWNER/NAME")
+    return HandOutAddress(found[1], found[2] or "main")
+
+
+def _repository_in(readme: Path) -> HandOutAddress | None:
+    """Return the place of a hand-out that was written before, if that was known."""
+    if not readme.is_file():
+        return None
+    text = read_bounded(readme, MAX_WORKFLOW_BYTES).decode("utf-8", "replace")
+    found = CLONED.search(text)
+    return found and HandOutAddress(found["place"], found["branch"] or "main")
+
+
 def _address_in(requirements: Path) -> str:
     """Return the address that students install the grader from; empty if it is in the folder."""
     if not requirements.is_file():
@@ -138,13 +167,27 @@ def _address_in(requirements: Path) -> str:
     return next(filter(ADDRESS.fullmatch, text.splitlines()), "")
 
 
+def _cloned(repository: HandOutAddress | None) -> str:
+    """Return the part of the command that clones a hand-out."""
+    if repository is None:
+        return "YOUR-REPOSITORY"
+    branch = "" if repository.branch == "main" else f"--branch {repository.branch} "
+    return f"{branch}{repository.repository}"
+
+
 def files_of(
-    course: Course, kinds: Mapping[str, str], address: str = "", *, notebooks: bool = False
+    course: Course,
+    kinds: Mapping[str, str],
+    address: str = "",
+    *,
+    notebooks: bool = False,
+    repository: HandOutAddress | None = None,
 ) -> dict[str, bytes]:
     """Return all files of the students' repository, by their paths in it.
 
-    `kinds` says for each host which workflow it gets. The grader is installed from an `address`, or
-    else from its wheel in the repository: an index could have anybody's package under its name.
+    `kinds` says for each host which workflow it gets, and `repository` where the folder will be.
+    The grader is installed from an `address`, or else from its wheel in the repository: an index
+    could have anybody's package under its name.
     """
     wheels = {} if address else {WHEEL_NAME: make_wheel()}
     digests = [hashlib.sha256(data).hexdigest() for data in wheels.values()]
@@ -159,11 +202,12 @@ def files_of(
         "kinds": sorted(set(kinds.values())),
         "note": NOTE,
         "pins": pins("bundle").rstrip() if "required" in kinds.values() else "",
+        "cloned": _cloned(repository),
         "python": f"{sys.version_info.major}.{sys.version_info.minor}",
     }
     made = {place: made_from.get_template(name).render(values) for place, name in wanted.items()}
     return {
-        **students_files(course, notebooks=notebooks),
+        **students_files(course, notebooks=notebooks, address=repository),
         **{place: text.encode() for place, text in made.items()},
         **wheels,
     }

@@ -16,7 +16,7 @@ from grader.classroom.stored.marks import PublishedMark
 from grader.classroom.stored.submissions import AttemptRow
 from grader.classroom.waivers import Waiver
 from grader.commands.graded import GRADED, echo_review, graded_class, known_student
-from grader.commands.options import COURSE
+from grader.commands.options import COURSE, exercise_names
 from grader.commands.published import differs
 from grader.course.course import Course
 from grader.course.policy import delay_in_words
@@ -83,7 +83,7 @@ def _when(standings: Standings, at: str) -> str:
 
 @click.command()
 @click.argument("student")
-@click.argument("exercise", default="")
+@click.argument("exercise", default="", shell_complete=exercise_names)
 @GRADED
 @COURSE
 def explain(student: str, exercise: str, folder: Path, course: Course) -> int:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -37,6 +36,7 @@ UNREVIEWED_LINES = f"""\
 {UNREVIEWED}
 """
 STAGE = "output"  # the return value of every call
+HINTS = "TODO: at least three hints, from a question that leads to the idea to nearly the answer"
 HOW = {
     "nbgrader": "give the notebook of the folder source/, with its solutions in it",
     "otter": "give the notebook that `otter assign` takes, with its solutions in it",
@@ -89,8 +89,8 @@ def _read(notebook: Path) -> tuple[NotebookCell, ...]:
             limit = f"{MAX_NOTEBOOK_BYTES >> 20} MiB"
             raise RequestError(f"{notebook} has more than {limit}", "take the pictures out")
         cells = [replace(cell, source=cleaned(cell.source)) for cell in read_cells(data)]
-        if _language(data) == "R":
-            problem = f"{notebook} is for a kernel of R, and exercises are written in Python"
+        if (language := _language(data)).lower() != "python":
+            problem = f"{notebook} is for a kernel of {language}, and exercises are in Python"
             raise RequestError(problem, "write the questions in Python, and import it again")
         if sum(len(cell.source) for cell in cells) > MAX_TEXT:
             limit = f"{MAX_TEXT >> 10} KiB"
@@ -102,12 +102,17 @@ def _read(notebook: Path) -> tuple[NotebookCell, ...]:
         raise RequestError(f"{notebook} {error}", "give an .ipynb file") from None
 
 
-def _language(data: bytes) -> Any:
-    """Return the language of a notebook's kernel, if it says one."""
-    found = json.loads(data.decode("utf-8-sig"))
-    for key in ("metadata", "kernelspec", "language"):
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
+def _language(data: bytes) -> str:
+    """Return the language of a notebook's kernel; Python if it names none."""
+    found = json.loads(data.decode("utf-8-sig")).get("metadata")
+    about = found if isinstance(found, dict) else {}
+    kernel, language = (
+        each if isinstance(each := about.get(key), dict) else {}
+        for key in ("kernelspec", "language_info")
+    )
+    if kernel.get("name") == "ir":  # older ones name no language beside it
+        return "R"
+    return str(kernel.get("language") or language.get("name") or "python")
 
 
 def _check_format(cells: Sequence[NotebookCell], format_: str, notebook: Path) -> None:
@@ -147,7 +152,8 @@ def _write(exercises: Sequence[NewExercise], place: CoursePlace) -> None:
     for order, one in enumerate(exercises, start=place.order):
         faults = made.get_template(f"{MISTAKES_FILE}.j2").render()
         title, requires = one.title or TITLE, one.requires
-        settings = settings_text(order, title, one.points, one.implements, STAGE, requires)
+        texts = {"hints": [HINTS], **one.about}
+        settings = settings_text(order, title, one.points, one.implements, STAGE, requires, texts)
         settings += UNREVIEWED_LINES
         place.write(one.name, {SETTINGS_FILE: settings, **one.texts, MISTAKES_FILE: faults})
 

@@ -20,8 +20,18 @@ from grader.submissions.notes import printable_text
 
 STAGE = "centred"  # the placeholder for the variable of the solution in the new files
 COURSE_FILE, SETTINGS_FILE = Path(SETTINGS).name, "exercise.toml"
+POINTS = 4  # of a new exercise
 ELSEWHERE = "--course DIR"
 TITLE = "TODO: a title"
+NO_TEXTS: Mapping[str, object] = {
+    "summary": "TODO: what it teaches, in one sentence.",
+    "idea": "TODO: what the solution does, for whoever has solved it.",
+    "hints": (
+        "TODO: a question that leads to the idea",
+        "TODO: the step after it",
+        "TODO: nearly the answer",
+    ),
+}
 
 
 @click.command()
@@ -34,22 +44,27 @@ def new(name: str, root: Path | None) -> int:
     another course, name it with --course.
     """
     refuse_name(name, f"grader new {EXAMPLE}")
-    place, made = find_place(root), templates("new_files")
+    place = find_place(root)
     place.refuse_existing(name, "choose another name")
     if place.is_new:
-        place.begin_course(points=4)
-    texts = {SETTINGS_FILE: settings_text(place.order, TITLE, 4, [name], STAGE)}
-    for template in sorted(
-        set(made.list_templates()) - {f"{COURSE_FILE}.j2", f"{SETTINGS_FILE}.j2"}
-    ):
-        text = made.get_template(template).render(name=name, stage=STAGE)
-        texts[template.removesuffix(".j2")] = text
-    place.write(name, texts)
+        place.begin_course(points=POINTS)
+    place.write(name, new_texts(name, place.order))
     click.echo(f"wrote {short_path(place.folder(name))}: its files are an example, to be replaced")
     place.tell_untrusted()
     option = "" if root is None else f" --course {short_path(root)}"
     click.echo(f"\n  grader validate {name}{option}   lists what is left to do")
     return 0
+
+
+def new_texts(name: str, order: int) -> dict[str, str]:
+    """Return the texts of a new exercise, by the names of its files."""
+    made = templates("new_files")
+    texts = {SETTINGS_FILE: settings_text(order, TITLE, POINTS, [name], STAGE)}
+    others = {*made.list_templates()} - {f"{COURSE_FILE}.j2", f"{SETTINGS_FILE}.j2"}
+    for template in sorted(others):
+        text = made.get_template(template).render(name=name, stage=STAGE)
+        texts[template.removesuffix(".j2")] = text
+    return texts
 
 
 def can_name_module(name: str) -> bool:
@@ -70,13 +85,19 @@ def settings_text(
     implements: Sequence[str],
     stage: str,
     requires: Sequence[str] = (),
+    texts: Mapping[str, object] = NO_TEXTS,
 ) -> str:
-    """Return the `exercise.toml` of a new exercise; its author has to fill in each TODO."""
+    """Return the `exercise.toml` of a new exercise; its author has to fill in each TODO.
+
+    `texts` may have a summary, an idea and hints.
+    """
     values = {"title": title, "points": points, "implements": implements, "requires": requires}
+    values |= {**NO_TEXTS, **texts}
     # JSON does: texts and lists of texts look the same in TOML.
     written = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
+    hints = [json.dumps(hint, ensure_ascii=False) for hint in json.loads(written.pop("hints"))]
     template = templates("new_files").get_template(f"{SETTINGS_FILE}.j2")
-    return template.render(**written, order=order, stage=stage)
+    return template.render(**written, hints=hints, order=order, stage=stage)
 
 
 @dataclass(frozen=True)

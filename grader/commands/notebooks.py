@@ -3,34 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import nbformat
 
-from grader.course.course import Course, Exercise
+from grader.course.course import NOTEBOOKS, Course, Exercise
 from grader.course.stubs import make_stub, statement_of
 from grader.reports.course_path import Stop
 from grader.reports.pages import path_picture
 
 PATH = "path.svg"  # the graph of the exercises that build on others
 WHOLE = "course"  # the name of the notebook with all exercises
-SETUP = """\
+LOAD = "%load_ext grader"
+SETUP = f"""\
 # On Colab, first install the grader: the README of your teachers' repository says how.
-%load_ext grader"""
+{LOAD}"""
+# One statement that begins with an import: it is no work of a student's.
+SETUP_ON_COLAB = f"""\
+# On Colab, get the exercises and the grader first; elsewhere, nothing happens here.
+import os; os.path.isdir("/content/sample_data") and get_ipython().system("{{commands}}")
+{LOAD}"""
+ON_COLAB = (
+    "git clone -q {address} /tmp/homework && cp -r /tmp/homework/. . "
+    "&& python -m pip install -q -r requirements.txt"
+)
+BADGE = "[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]({})"
 HOW = """\
 Fill in the cell below and run it: `%%check` grades it at once. `!grader hint {name}` shows a hint,
 and `grader.show(weights)` draws a matrix."""
 EXAMPLE = " The cell after it, `%%example`, runs the worked example on your code."
 
 
-def notebooks(course: Course) -> dict[str, str]:
-    """Return the text of each notebook by its name; the same course gives the same texts."""
+@dataclass(frozen=True)
+class HandOutAddress:
+    """The address of a hand-out on GitHub, from where Colab opens its notebooks."""
+
+    repository: str  # such as https://github.com/OWNER/NAME
+    branch: str = "main"
+
+    def badge(self, name: str) -> str:
+        """Return Markdown with a button that opens a notebook on Colab."""
+        place = self.repository.replace("https://github.com/", "github/", 1)
+        path = f"{place}/blob/{self.branch}/exercises/{NOTEBOOKS}/{name}.ipynb"
+        return BADGE.format(f"https://colab.research.google.com/{path}")
+
+    @property
+    def setup(self) -> str:
+        """The code of the first cell: on Colab, it gets the hand-out and installs the grader."""
+        return SETUP_ON_COLAB.format(commands=ON_COLAB.format(address=self.repository))
+
+
+def notebooks(course: Course, address: HandOutAddress | None = None) -> dict[str, str]:
+    """Return the text of each notebook by its name; the same course gives the same texts.
+
+    With an `address`, each has a button for Colab.
+    """
     made = {}
     for exercise in course.exercises:
-        made[f"{exercise.name}.ipynb"] = _written([_setup(), *_cells(exercise)])
+        cells = [*_setup(exercise.name, address), *_cells(exercise)]
+        made[f"{exercise.name}.ipynb"] = _written(cells)
     cells = [cell for exercise in course.exercises for cell in _cells(exercise)]
     title = _markdown("title", f"# {course.title}\n\n![{PATH}](attachment:{PATH})")
     title["attachments"] = {PATH: {"image/svg+xml": path_picture(stops_of(course))}}
-    made[f"{WHOLE}.ipynb"] = _written([title, _setup(), *cells])
+    made[f"{WHOLE}.ipynb"] = _written([title, *_setup(WHOLE, address), *cells])
     return made
 
 
@@ -69,8 +104,10 @@ def _without_statement(stub: str) -> str:
     return stub.partition('"""')[2].partition('"""')[2].strip() + "\n"
 
 
-def _setup() -> nbformat.NotebookNode:
-    return _code("setup", SETUP)
+def _setup(name: str, address: HandOutAddress | None) -> Iterator[nbformat.NotebookNode]:
+    if address is not None:
+        yield _markdown("colab", address.badge(name))
+    yield _code("setup", SETUP if address is None else address.setup)
 
 
 def _markdown(name: str, text: str) -> nbformat.NotebookNode:

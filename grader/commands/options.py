@@ -7,18 +7,19 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from grader.commands.trusted_courses import recognised, refuse_untrusted
 from grader.course.bundle import KEY_FILE_OPTION, KEY_VARIABLE, MAX_SERIAL, drop_key
 from grader.course.course import Course, course_in, find_course
 from grader.course.places import bundled_course, course_at
-from grader.errors import RequestError
+from grader.errors import GraderError, RequestError
 from grader.report import Report
 from grader.reports.text import SCREEN
 from grader.sandbox.confinement.limits import Isolation
@@ -47,6 +48,24 @@ COURSE_FOLDER = functools.partial(
     help="The course's folder. Default: this folder or the nearest one above it that holds a "
     "course.",
 )
+
+
+def exercise_names(
+    context: click.Context, parameter: click.Parameter, begun: str
+) -> list[CompletionItem]:
+    """Return the exercises of the course here whose names begin so, for the shell to complete."""
+    with suppress(GraderError, OSError):
+        course = find_course(Path.cwd())
+        names = [each for each in course.exercises if each.name.startswith(begun)]
+        return [CompletionItem(each.name, help=each.title) for each in names]
+    return []
+
+
+def exercises_or_paths(
+    context: click.Context, parameter: click.Parameter, begun: str
+) -> list[CompletionItem]:
+    """Return the same, or let the shell complete a path."""
+    return exercise_names(context, parameter, begun) or [CompletionItem(begun, type="file")]
 
 
 def course_of_folder(folder: Path | None) -> Course:

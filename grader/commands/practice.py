@@ -9,7 +9,7 @@ import click
 
 from grader.commands.bringing import keep_copy, write_file
 from grader.commands.memory import LastCheck
-from grader.commands.options import ANY_COURSE, LIST_VARIABLE, short_path
+from grader.commands.options import ANY_COURSE, LIST_VARIABLE, exercises_or_paths, short_path
 from grader.commands.trusted_courses import course_here
 from grader.commands.work import (
     exercise_named,
@@ -33,7 +33,7 @@ BEGIN = """Begin here:
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=exercises_or_paths)
 @click.option("--all", "everything", is_flag=True, help="Show every hint at once.")
 @ANY_COURSE
 def hint(name: str | None, everything: bool, course: Course) -> int:
@@ -123,7 +123,7 @@ def _state(exercise: Exercise, work: Submission, last: LastCheck | None) -> tupl
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=exercises_or_paths)
 @ANY_COURSE
 def reset(name: str, course: Course) -> int:
     """Put an exercise's stub back; your file is kept as a copy."""

@@ -27,7 +27,7 @@ from grader.grading.price import price_of
 from grader.grading.programs import solutions
 from grader.grading.session import with_grader
 from grader.grading.signatures import parsed
-from grader.report import Diagnosis, Outcome, Report, clean
+from grader.report import Diagnosis, Outcome, Report
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 
 MIN_HINTS = 3
 TO_DO = "TODO"  # marks the places in a new exercise's files that its author has to fill in
+# What follows a problem with a form that makes only some of the `edits`.
+PART = (
+    "; `edits` means any of these edits, and here only some are made: if only all at once are the "
+    "mistake, write them as one list in `forms`"
+)
 STAND_IN_SHARE = 10  # a stand-in that is handed in earns at most 1 / STAND_IN_SHARE of the points
 BLANK_SHARE = 10  # the same for code that computes nothing
 
@@ -66,17 +71,6 @@ class Proof:
     problems: list[str] = field(default_factory=list)
 
 
-def left_to_do(exercise: Exercise) -> list[str]:
-    """Return, as problems, the lines of an exercise's files that its author has to write."""
-    return [
-        f"reference/{exercise.name}/{path.name}:{number}: "
-        + clean(line[line.index(TO_DO) :].strip(' ",.'))
-        for path in sorted(exercise.folder.glob("*.*"))
-        for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), start=1)
-        if TO_DO in line
-    ]
-
-
 class Prover:
     """Proves one exercise with suites that are already collected."""
 
@@ -99,7 +93,6 @@ class Prover:
 
     def prove(self) -> Proof:
         """Run every step, in the order that makes failures easiest to understand."""
-        self.proof.problems += left_to_do(self.exercise)
         self._texts()
         self._cases()
         self._branches()
@@ -125,7 +118,9 @@ class Prover:
 
     def _texts(self) -> None:
         exercise = self.exercise
-        if len(exercise.hints) < MIN_HINTS or not all(hint.strip() for hint in exercise.hints):
+        written = [hint for hint in exercise.hints if hint.strip()]
+        # A hint that says TODO is a problem already.
+        if len(written) < max(MIN_HINTS, len(exercise.hints)) and TO_DO not in "".join(written):
             self._problem("exercise.toml", f"needs {MIN_HINTS} hints, none empty")
         total = self.grader.suite.points_of(exercise.name)
         if total != exercise.points:
@@ -267,10 +262,7 @@ class Prover:
         main, *forms = fault.programs()
         report = self.grade(edited(self.solution, main) or self.solution)
         if report.points == report.max_points:
-            says = (
-                f"the mistake {fault.name} earns all points; ask a case that it gets wrong, or, if "
-                "only several edits at once are the mistake, write them in forms"
-            )
+            says = f"the mistake {fault.name} earns all points; ask a case that it gets wrong"
             self._problem("test_hidden.py", says)
             return ""
         self.proof.caught += 1
@@ -318,7 +310,8 @@ class Prover:
             self._note_needed(fault, report)
             if problem := self._form_problem(fault, form, text, report):
                 made = " · ".join(" ".join(edit.by.split()) or "(nothing)" for edit in form)
-                return f"in the form {textwrap.shorten(made, 100)!r} {problem}"
+                part = PART if _is_part(fault, form) else ""
+                return f"in the form {textwrap.shorten(made, 100)!r} {problem}{part}"
             reports.append(report)
         lost = sorted({report.max_points - report.points for report in reports})
         checks = main.max_points - sum(test.points for test in main.exercises[0].tests)
@@ -426,24 +419,31 @@ def _named(diagnosis: Diagnosis) -> set[str]:
     return {" with ".join(faults) for faults in found if faults}
 
 
+def _is_part(fault: Mistake, form: Sequence[Edit]) -> bool:
+    """Return whether a form makes only some of the `edits`."""
+    texts = {each[0] for each in fault.edits}
+    is_other = any({edit.replace for edit in form} == {each[0] for each in f} for f in fault.forms)
+    return len(form) < len(texts) and {edit.replace for edit in form} <= texts and not is_other
+
+
 def _text_problem(fault: Mistake, solution: str) -> str:
     main = next(fault.programs(), ())
     if not main or not all(edit.replace for edit in main):
         return "it has no text to replace"
     for form in fault.programs():
-        text = edited(solution, form)
+        text, part = edited(solution, form), PART if _is_part(fault, form) else ""
         if text is None:
             counts = {edit.replace: solution.count(edit.replace) for edit in form}
             place = next((text for text, count in counts.items() if count != 1), form[-1].replace)
             stands = f"its text stands {counts[place]} times in solution.py, not once"
             return stands if len(form) == 1 else f"{stands}: {place!r}"
         if text == solution:
-            return "it changes nothing"
+            return f"it changes nothing{part}"
         try:
             ast.parse(text)
         except SyntaxError as error:
             edits = " and ".join(repr(edit.by) for edit in form)
-            return f"with {edits} the solution is no valid Python: {error.msg}"
+            return f"with {edits} the solution is no valid Python: {error.msg}{part}"
     for key in ("says", "hint"):
         if not getattr(fault, key).strip():
             return f"its `{key}` is empty"

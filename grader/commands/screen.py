@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from click import style, wrap_text
 
-from grader.commands.work import CheckRequest, hints_for, memory_of, remember
+from grader.commands.work import CheckRequest, hints_for, memory_of, remember, reset_of, unbegun
 from grader.course.visibility import for_student
 from grader.errors import RequestError
 from grader.report import ExerciseResult
@@ -31,9 +31,10 @@ class Session:
     """A student at work: the results of each exercise, and the exercise on the screen."""
 
     request: CheckRequest
-    grader: AnyGrader
+    grader: AnyGrader | None  # None until it is ready
     seed: int
     submission: Submission = field(default_factory=lambda: Submission("own work", {}))
+    homes: dict[str, str] = field(default_factory=dict)  # where each exercise was seen first
     results: dict[str, ExerciseResult] = field(default_factory=dict)
     current: str = ""
     view: str = "verdict"
@@ -43,12 +44,23 @@ class Session:
     stale: set[str] = field(default_factory=set)  # exercises whose grading was interrupted
     on_exercise: OnProgress = lambda name, note="": None
 
+    def begin(self) -> None:
+        """Take the results of exercises of which none was begun; no grader is needed for them."""
+        report = unbegun(self.request, self.seed)
+        if report is not None:
+            self.submission = self.request.submission
+            self.homes = dict(self.submission.paths)
+            self.results = {result.name: result for result in report.exercises}
+            self._select([])
+
     def refresh(self, *, everything: bool = False) -> tuple[str, ...]:
         """Grade changed exercises and those that build on them; return their names."""
         try:
             found = self.request.read_again()
         except RequestError as error:  # most likely a file that an editor is replacing
             self.problem = error.message
+            if lone := self.request.names if len(self.request.names) == 1 else ():
+                self.problem += f": {reset_of(lone[0])}"
             return ()
         needs = {name: {name} | self.request.course.needed(name) for name in self.request.names}
         changed = {
@@ -61,6 +73,7 @@ class Session:
         } | self.stale
         chosen = tuple(name for name in needs if needs[name] & changed)
         self.submission, self.problem = found, ""
+        self.homes = {**found.paths, **self.homes}
         if chosen:
             first = not self.results
             self.stale = set(chosen)
@@ -78,6 +91,7 @@ class Session:
     def _grade(self, names: Sequence[str]) -> None:
         passed = {name for name, result in self.results.items() if result.passed}
         first = not self.results
+        assert self.grader is not None
         grading = self.grader.grade(self.submission, names, self.seed, self.on_exercise)
         report = for_student(grading.report, self.request.course.policy)
         self.results |= {result.name: result for result in report.exercises}
@@ -173,10 +187,12 @@ def _to_start(session: Session, result: ExerciseResult) -> Iterator[str]:
     path = os.path.relpath(session.submission.paths.get(result.name, f"{result.name}.py"))
     yield style(f"  next: {exercise.title}", bold=True)
     yield from wrap_text(exercise.summary, text.WIDTH, "    ", "    ").splitlines()
-    if result.tests:
+    if result.tests or result.unfinished:
         yield f"    open {path}: the task is at its top"[: text.WIDTH]
     if result.advice:
         yield from wrap_text(result.advice, text.WIDTH, "    ", "    ").splitlines()
+    if not os.path.exists(session.homes.get(result.name, "")):
+        yield f"    {reset_of(result.name)}   writes the stub again"
 
 
 def _hint(session: Session, hint: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from grader.course.course import load_course
 from grader.printing import behind_filter
 from grader.reports import render
 from grader.sandbox.host.source import WorkerSource
+from grader.submissions.notes import quoted
 
 IDLE_SECONDS = 600.0  # seconds; it holds hundreds of megabytes while it waits
 
@@ -56,11 +57,21 @@ def standby() -> int:
 def _answer(order: CheckOrder, source: WorkerSource) -> CheckAnswer:
     course = recognised(replace(load_course(Path(order.root)), trusted=False))
     course = course.choose(os.environ.get(LIST_VARIABLE))
-    request = work.parse_targets([order.folder, order.exercise], course)
+    notebook = Path(order.notebook)
+    request = work.parse_targets([str(notebook.parent), order.exercise], course)
+    notes = tuple(_in_kernel(request.submission.notes, notebook))
+    request = replace(request, submission=replace(request.submission, notes=notes))
     with progress_bar(1) as on_exercise:
         report = work.check(request, source, order.seed, on_exercise)
     Path(order.page).write_text(render(report, "html"), "utf-8")
     return CheckAnswer(exit_code(report), click.unstyle(render(report, "text")))
+
+
+def _in_kernel(notes: Iterable[str], notebook: Path) -> Iterator[str]:
+    """Yield notes without the file of a kernel's cells, which only the notebook has written."""
+    for note in notes:
+        if not note.startswith(f"{quoted(notebook.name)} was used for "):
+            yield note.removeprefix(f"{quoted(str(notebook))}: ")
 
 
 def _lines() -> Iterator[str]:

@@ -21,10 +21,10 @@ ReadErrors = Callable[[Iterable[str], str], str]
 
 
 class CheckOrder(msgspec.Struct, frozen=True):
-    """An order: check an exercise of the course in `root`, in the notebook in `folder`."""
+    """An order: check an exercise of the course in `root`, in a notebook with files beside it."""
 
     root: str
-    folder: str
+    notebook: str
     exercise: str
     page: str  # the file for the HTML report; the answer has the report as text
     seed: int | None = None

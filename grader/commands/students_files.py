@@ -12,7 +12,7 @@ import click
 from msgspec import to_builtins
 from msgspec.structs import asdict
 
-from grader.commands.notebooks import PATH, stops_of
+from grader.commands.notebooks import PATH, HandOutAddress, stops_of
 from grader.commands.notebooks import notebooks as notebooks_of
 from grader.course import records
 from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course, Exercise
@@ -53,13 +53,16 @@ WITH_NOTEBOOKS = click.option(
 )
 
 
-def students_files(course: Course, *, notebooks: bool = False) -> dict[str, bytes]:
+def students_files(
+    course: Course, *, notebooks: bool = False, address: HandOutAddress | None = None
+) -> dict[str, bytes]:
     """Return the files of a students' copy of a course, or of the list that was chosen from it.
 
     The files are by their paths in the copy; with `notebooks`, each exercise is a
-    notebook, too. Raises `RequestError` if the course is not built.
+    notebook, too, with a button for Colab if the copy has an `address`. Raises `RequestError` if
+    the course is not built.
     """
-    texts = students_texts(course)
+    texts = students_texts(course, address)
     files = {
         name: text.encode()
         for name, text in texts.items()
@@ -74,7 +77,7 @@ def students_files(course: Course, *, notebooks: bool = False) -> dict[str, byte
     return {f"{course.student_folder.name}/{name}": data for name, data in files.items()}
 
 
-def students_texts(course: Course) -> dict[str, str]:
+def students_texts(course: Course, address: HandOutAddress | None = None) -> dict[str, str]:
     """Return every text generated for students, by its path in their folder."""
     texts = {"README.md": _readme(course), PUBLIC_COURSE: _public_course(course)}
     texts[PATH] = path_picture(stops_of(course))
@@ -85,7 +88,7 @@ def students_texts(course: Course) -> dict[str, str]:
             texts[f"tests/test_{exercise.name}.txt"] = beside.read_text("utf-8")
         if (sayings := _sayings(course, exercise)) is not None:
             texts[records.sayings_of(exercise.name)] = sayings
-    for name, text in notebooks_of(course).items():
+    for name, text in notebooks_of(course, address).items():
         texts[f"{NOTEBOOKS}/{name}"] = text
     return texts
 

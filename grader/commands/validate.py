@@ -18,8 +18,9 @@ from grader.commands.build import plan_build
 from grader.commands.confined_proof import confined_proof
 from grader.commands.cores import on_all_cores
 from grader.commands.kept_proofs import load_proofs, save_proof
-from grader.commands.options import OWN_COURSE, progress_bar
+from grader.commands.options import OWN_COURSE, exercise_names, progress_bar
 from grader.commands.proving import NO_PRICE, TO_DO, Proof, prove, wrong_tests
+from grader.commands.unwritten import folded_to_do, left_to_do
 from grader.course.course import (
     SETTINGS,
     Course,
@@ -33,6 +34,7 @@ from grader.grading.programs import solutions
 from grader.grading.session import with_grader
 from grader.sandbox.host.zygote import Zygote
 from grader.sandbox.syntax import top_level_names
+from grader.submissions.notes import MAX_NAMED, shortened
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=exercise_names)
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
@@ -97,8 +99,9 @@ def validate(
         click.echo(f"  not asked, for a reason: {reasons} pairs of a branch and a promise\n")
     click.echo(table(proofs))
     problems = [problem for proof in proofs for problem in proof.problems]
-    for problem in problems:
-        click.echo(click.style("✗ ", fg="red") + problem)
+    for proof in proofs:
+        for problem in folded_to_do(proof.problems):
+            click.echo(click.style("✗ ", fg="red") + problem)
     return 1 if problems else 0
 
 
@@ -137,6 +140,8 @@ def validate_course(
                 on_exercise(proof.exercise.name)
                 keep(proof)
     found = [proofs[name] for name in names]
+    for proof in found:
+        proof.problems[:0] = left_to_do(proof.exercise)
     if set(names) == set(course.names) and not unreviewed:
         found[-1].problems += whole_course(course) or public_suites(course, seed)
     return found
@@ -165,11 +170,12 @@ def _watch(course: Course, names: Sequence[str], seed: int) -> bool:
 
     def find_problems(name: str, on_wait: Callable[[], None]) -> list[str]:
         now = load_course(course.root)
+        left = left_to_do(now[name])
         if not now.unreviewed([name]):
-            return prove(now, [name], seed, on_wait=on_wait)[0].problems
+            return left + prove(now, [name], seed, on_wait=on_wait)[0].problems
         with Zygote() as zygote:
             zygote.on_wait = on_wait
-            return confined_proof(now, name, zygote, seed).problems
+            return left + confined_proof(now, name, zygote, seed).problems
 
     return watch_to_do(ToDoList(course, tuple(names), find_problems))
 
@@ -200,10 +206,7 @@ def public_suites(course: Course, seed: int) -> list[str]:
 
 def whole_course(course: Course) -> list[str]:
     """Return the problems of the course as a whole."""
-    problems = [
-        f"{path.relative_to(course.root)}: not what `grader build` would write"
-        for path in plan_build(course).stale
-    ]
+    problems = [*stale_files(course)]
     lines = (course.root / SETTINGS).read_text("utf-8").splitlines()
     left = (f"{SETTINGS}:{n}: {line}" for n, line in enumerate(lines, start=1) if TO_DO in line)
     unknown = (
@@ -214,6 +217,13 @@ def whole_course(course: Course) -> list[str]:
     )
     uneven = filter(None, [course.uneven_points])
     return [*problems, *left, *unknown, *defined_twice(course), *uneven, *wrong_clock(course)]
+
+
+def stale_files(course: Course) -> Iterator[str]:
+    """Yield a problem if generated files are not current."""
+    if stale := [str(path.relative_to(course.root)) for path in plan_build(course).stale]:
+        *some, last = shortened(stale, MAX_NAMED)
+        yield f"{', '.join([*some, last])}: not what `grader build` would write"
 
 
 def wrong_clock(course: Course) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +20,9 @@ from grader.grading.seeds import fresh_seed
 from grader.sandbox.cells import NOTEBOOK
 from grader.sandbox.host.source import WorkerSource
 
+if TYPE_CHECKING:
+    from grader.commands.work import AnyGrader
+
 
 def watch(request: CheckRequest, source: WorkerSource, seed: int | None, *, manual: bool) -> bool:
     """Grade on every save until the student quits; return whether everything passes then.
@@ -26,20 +30,20 @@ def watch(request: CheckRequest, source: WorkerSource, seed: int | None, *, manu
     All runs use one seed, so that the inputs stay the same while the code changes.
     """
     trainings = keeps_of(seed)
-    seed = fresh_seed() if seed is None else seed
-    return graded_by(
-        request.course,
-        request.names,
-        source,
-        lambda grader: _loop(Session(request, grader, seed), manual=manual),
-        trainings,
-    )
-
-
-def _loop(session: Session, *, manual: bool) -> bool:
-    events = Events()
-    keys = not manual and sys.stdin.isatty()
+    session = Session(request, None, fresh_seed() if seed is None else seed)
+    events, keys = Events(), not manual and sys.stdin.isatty()
     with whole_screen(events, keys=keys) as show, contextlib.suppress(KeyboardInterrupt):
+
+        def loop(grader: AnyGrader) -> None:
+            session.grader = grader
+            assert grader.workers is not None
+            grader.workers.on_wait = events.check
+            folders, endings = request.folders, (".py", NOTEBOOK)
+            with listening(events, folders, endings, KEYS, manual=manual, keys=keys):
+                for event in events.until_quit():
+                    with contextlib.suppress(Interrupted):
+                        _handle(event, session)
+                        show(screen(session, terminal_height() - 1))
 
         def on_exercise(name: str, note: str = "") -> None:
             events.check()
@@ -47,15 +51,10 @@ def _loop(session: Session, *, manual: bool) -> bool:
             show(f"{screen(session, terminal_height() - 3)}\n\n  {doing}")
 
         session.on_exercise = on_exercise
-        assert session.grader.workers is not None
-        session.grader.workers.on_wait = events.check
-        show("  checking …\n")
-        folders, endings = session.request.folders, (".py", NOTEBOOK)
-        with listening(events, folders, endings, KEYS, manual=manual, keys=keys):
-            for event in events.until_quit():
-                with contextlib.suppress(Interrupted):
-                    _handle(event, session)
-                    show(screen(session, terminal_height() - 1))
+        session.begin()
+        # While the student reads this, the grader imports torch.
+        show(screen(session, terminal_height() - 1) if session.results else "  checking …\n")
+        graded_by(request.course, request.names, source, loop, trainings)
     click.echo("\n".join(head(session)))
     return session.passed
 

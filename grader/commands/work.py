@@ -21,9 +21,10 @@ from grader.course.course import (
     packaged_course,
 )
 from grader.course.policy import CourseList
-from grader.course.stubs import is_untouched, make_stub
+from grader.course.stubs import is_untouched, make_stub, untouched_text
 from grader.course.visibility import for_student
 from grader.errors import CourseError, RequestError
+from grader.grading import reporter
 from grader.grading.confined_grader import ConfinedGrader, why_not_here
 from grader.grading.seeds import fresh_seed
 from grader.grading.session import with_grader
@@ -33,10 +34,12 @@ from grader.sandbox.confinement.limits import Confinement, Isolation
 from grader.sandbox.host.source import WorkerSource
 from grader.sandbox.host.spawned_workers import SpawnedWorkers
 from grader.sandbox.host.starting import start_method
-from grader.submissions.notes import NEEDS_REVIEW
+from grader.submissions.code_files import MAX_BYTES
+from grader.submissions.notes import MAX_NAMED, NEEDS_REVIEW, shortened
 from grader.submissions.reader.host import readers
 from grader.submissions.reader.spawned import SpawnedReaders
 from grader.submissions.submission import Submission, discover
+from grader.trees import NotOpened, read_file
 
 if sys.platform != "win32":
     from grader.sandbox.host.zygote import Zygote
@@ -96,7 +99,24 @@ def parse_targets(
         files_only = all(path.is_file() for path in paths)
         names = list(submission.paths) if files_only else list(course.names)
     chosen = tuple(name for name in course.names if name in names)
+    if [path.resolve() for path in paths] == [students_folder(course).resolve()]:
+        notes = (*submission.notes, *_on_missing(submission, chosen))
+        submission = replace(submission, notes=notes)
     return CheckRequest(course, submission, chosen, tuple(paths))
+
+
+def _on_missing(submission: Submission, names: Sequence[str]) -> Iterator[str]:
+    """Yield a note on the files that are missing among a student's own, if there are any."""
+    missing = [name for name in names if name not in {*submission.files, *submission.problems}]
+    if missing:
+        *files, last = shortened([f"{name}.py" for name in missing], MAX_NAMED)
+        are = f"{', '.join([*files, last])} {'is' if len(missing) == 1 else 'are'} missing"
+        yield f"{are}: `{reset_of(missing[0])}` writes the stub again"
+
+
+def reset_of(name: str) -> str:
+    """Return the command that writes the stub of an exercise."""
+    return f"grader reset {name}"
 
 
 def _refuse_of_other_list(name: str, course: Course) -> None:
@@ -206,24 +226,43 @@ def own_work(course: Course) -> Submission:
         return Submission("own work", {})
 
 
+def may_be_begun(targets: Sequence[str], course: Course) -> bool:
+    """Return whether some of the work may be more than stubs, by a look at the usual files."""
+    if not {*targets} <= {*course.names}:
+        return True
+    folder = students_folder(course)
+    for name in targets or course.names:
+        try:
+            text = read_file(folder / f"{name}.py", folder, MAX_BYTES).decode("utf-8", "replace")
+        except (OSError, NotOpened):
+            return True
+        if not is_untouched(text, untouched_text(course[name])):
+            return True
+    return False
+
+
 @contextlib.contextmanager
-def starting(isolation: Isolation, *, again: bool = False) -> Iterator[WorkerSource]:
+def starting(
+    isolation: Isolation, *, again: bool = False, begun: bool = True
+) -> Iterator[WorkerSource]:
     """Start the processes that read and run the work; yield the source of workers.
 
-    They import their modules while the block looks for the submission. With `again`, the next
-    spawned processes get ready between two gradings.
+    They import their modules while the block looks for the submission. If probably nothing is
+    `begun`, the source starts when it is needed. With `again`, the next spawned processes get ready
+    between two gradings.
     """
     confinement = Confinement(isolation)
     if sys.platform != "win32" and start_method() == "fork":
         readers().start()
-        with Zygote(confinement) as zygote:
+        with Zygote(confinement, ahead=begun) as zygote:
             yield zygote
     else:
         spawned = readers()
         assert isinstance(spawned, SpawnedReaders)
         spawned.start()
         spawned.ahead = again
-        with contextlib.closing(spawned), SpawnedWorkers(confinement, ahead=again) as source:
+        workers = SpawnedWorkers(confinement, ahead=begun, again=again)
+        with contextlib.closing(spawned), workers as source:
             yield source
 
 
@@ -246,6 +285,23 @@ def check(
     )
     visible = for_student(report, request.course.policy)
     remember(request.course, submission, visible)
+    return visible
+
+
+def unbegun(request: CheckRequest, seed: int | None = None) -> Report | None:
+    """Return the report on work in which nothing was begun; None if there is something to grade.
+
+    Nothing runs for it, and nothing imports torch.
+    """
+    course, submission = request.course, request.submission
+    found = [reporter.unbegun(course, submission, name) for name in request.names]
+    results = [result for result in found if result is not None]
+    if len(results) < len(found):
+        return None
+    seed = fresh_seed() if seed is None else seed
+    report = reporter.Reporter(course).report(submission, results, seed, ())
+    visible = for_student(report, course.policy)
+    remember(course, submission, visible)
     return visible
 
 

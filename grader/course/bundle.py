@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from grader.errors import RequestError
 from grader.files import LIBC, zipped
+from grader.installing import install_extra
 from grader.printing import in_job
 
 if TYPE_CHECKING:  # `cryptography` is an extra
@@ -150,6 +151,6 @@ def _cipher(key: bytes) -> AESGCM:
     try:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415, an extra
     except ImportError:
-        remedy = "pip install 'attention-grader[bundle]'"
-        raise RequestError("bundles need the package `cryptography`", remedy) from None
+        problem = "bundles need the package `cryptography`"
+        raise RequestError(problem, install_extra("bundle")) from None
     return AESGCM(key)

@@ -34,9 +34,10 @@ class Edit(NamedTuple):
 class MistakeTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The keys of a mistake: the symptom in the answers (`says`), a hint, and its edits.
 
-    Any non-empty subset of `edits` is the same mistake: a bias forgotten in one layer or in three.
-    Each list in `also` is applied with all of `edits`, each list in `forms` without them. `number`
-    replaces `{number}`, unless the student's file has another number.
+    `edits` means any of them: one edit alone, or several, is the same mistake, such as a bias
+    forgotten in one layer or in three. A list in `forms` means all at once: its edits are made
+    together, in place of `edits`. A list in `also` is made with all of `edits`. `number` replaces
+    `{number}`, unless the student's file has another number.
 
     `like` names mistakes with the same answers as this one. `costs` is its price in points, by
     default a third of the exercise.

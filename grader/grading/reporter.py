@@ -11,7 +11,7 @@ from importlib.metadata import version
 from grader import __version__
 from grader.course.course import Course, Exercise
 from grader.course.named import Named, load_named
-from grader.course.stubs import is_untouched, make_stub, statement_of
+from grader.course.stubs import is_untouched, make_stub, statement_of, untouched_text
 from grader.grading.naming import with_name
 from grader.report import ExerciseResult, Report
 from grader.submissions.submission import Submission
@@ -102,6 +102,19 @@ def problem_of(submission: Submission, name: str) -> str:
 def not_run(exercise: Exercise, why: str) -> ExerciseResult:
     """Return the result of an exercise that was not run, with the reason."""
     return ExerciseResult(exercise.name, exercise.title, 0, exercise.points, why, ())
+
+
+def unbegun(course: Course, submission: Submission, name: str) -> ExerciseResult | None:
+    """Return the result of an exercise for which no code has to run; None if there is some.
+
+    Its file is untouched, or missing, or cannot be read.
+    """
+    exercise, problem = course[name], problem_of(submission, name)
+    if problem:
+        return not_run(exercise, problem)
+    if is_untouched(submission.files[name], untouched_text(exercise)):
+        return replace(not_run(exercise, ""), unfinished=True)
+    return None
 
 
 def given_up(exercise: Exercise, why: str) -> ExerciseResult:

@@ -50,7 +50,7 @@ class SourceCell:
 
     def defines(self, name: str) -> bool:
         """Return whether a name is defined at the start of a line."""
-        return name in _defined(self.code if self.is_code else self.source)
+        return name in defined_names(self.code if self.is_code else self.source)
 
     def is_stub(self, exercise: Exercise) -> bool:
         """Return whether nothing was written for an exercise."""
@@ -58,8 +58,8 @@ class SourceCell:
 
 
 @lru_cache(maxsize=MAX_CELLS)
-def _defined(text: str) -> frozenset[str]:
-    """Return the names that are defined at the start of a line, as far as nobody parses it."""
+def defined_names(text: str) -> frozenset[str]:
+    """Return the names that are defined at the start of a line; the text need not parse."""
     return frozenset(name for names in DEFINED.findall(text) for name in names if name)
 
 
@@ -202,7 +202,7 @@ def _first_lines(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) ->
 
 def _is_fenced(source: str, name: str) -> bool:
     """Return whether Markdown defines a name only in blocks of code, such as an example."""
-    return name not in _defined(FENCED.sub("", source))
+    return name not in defined_names(FENCED.sub("", source))
 
 
 def _continues(source: str) -> bool:

@@ -31,10 +31,8 @@ UNABLE_SECONDS = 15.0  # seconds for another worker to come if no present one ca
 VERSIONS_SECONDS = 60.0  # seconds for a worker to name its versions
 PREPARE_SECONDS = 600.0  # to warm up
 AHEAD = 2  # jobs for each thread: one is graded, one waits beside it
-INSTALL = (
-    f"pip install 'attention-grader[cluster]=={__version__}'   in its environment, "
-    "and start it again"
-)
+WHEEL = f"./attention_grader-{__version__}-py3-none-any.whl"
+INSTALL = f"pip install '{WHEEL}[cluster]'   in its environment, and start it again"
 _ENDED = KilledWorker, CancelledError, OSError  # Dask's messages on a call whose worker has ended
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from grader.commands.assignments.definitions import Code, has_statements, statements_of
+from grader.commands.assignments.definitions import Code, statements_of
 from grader.commands.assignments.prose import PICTURE, statement_of
 from grader.commands.assignments.question import (
     Assignment,
@@ -16,8 +16,8 @@ from grader.commands.assignments.question import (
     Question,
     first_line,
 )
-from grader.commands.assignments.solutions import prepare, solution_of
-from grader.commands.assignments.suites import suite_of
+from grader.commands.assignments.solutions import idea_in, prepare, solution_of
+from grader.commands.assignments.suites import convertible, suite_of
 from grader.errors import RequestError, did_you_mean
 
 FINEST_SCALE = 120  # the largest factor that makes points whole
@@ -35,6 +35,7 @@ class NewExercise:
     values: list[str]  # of these, the functions that stand for variables
     title: str = ""
     points: int = 0
+    about: dict[str, str] = field(default_factory=dict)  # its summary and idea, if there are any
     requires: list[str] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     tests: int = 0  # of the hidden suite
@@ -142,10 +143,15 @@ def _fill(one: NewExercise, code: Code, values: Collection[str], scale: int) -> 
     cases = [replace(case, points=round((case.points or 0) * scale)) for case in question.cases]
     one.points = sum(int(case.points or 0) for case in cases)
     own = {name: f"student.{name}{'()' * (name in one.values)}" for name in one.implements}
-    solution, one.requires, left = solution_of(question, one.name, code, values)
-    one.title, statement = statement_of(question.prose)
-    shown, *_ = suite_of(one.name, _shared_out(one.points, cases), own, code, hidden=False)
-    hidden, one.tests, one.to_do = suite_of(one.name, cases, own, code, hidden=True)
+    one.title, statement, summary = statement_of(question.prose)
+    solution, one.requires, left = solution_of(question, one.name, code, values, one.title)
+    found = {"summary": summary, "idea": idea_in(solution, one.implements)}
+    one.about = {key: text for key, text in found.items() if text}
+    seen = convertible(one.name, cases, own, code)
+    shown, *_ = suite_of(one.name, _shared_out(one.points, seen), own, code, hidden=False)
+    hidden, one.tests, one.to_do = suite_of(
+        one.name, cases, own, code, hidden=True, values=one.values
+    )
     one.texts = {
         "statement.md": statement,
         "solution.py": solution,
@@ -156,9 +162,8 @@ def _fill(one: NewExercise, code: Code, values: Collection[str], scale: int) -> 
     return left + [f"the picture {each[:60]}" for each in pictures]
 
 
-def _shared_out(total: int, cases: Sequence[MarkedTest]) -> list[MarkedTest]:
+def _shared_out(total: int, seen: Sequence[MarkedTest]) -> list[MarkedTest]:
     """Return the cases that students see, with all points of the exercise shared among them."""
-    seen = [case for case in cases if has_statements(case.shown)]
     weights = [int(case.points or 0) for case in seen]
     weights = weights if any(weights) else [1] * len(seen)
     ends = [total * sum(weights[:n]) // (sum(weights) or 1) for n in range(len(seen) + 1)]

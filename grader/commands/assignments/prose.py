@@ -6,6 +6,8 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from grader.commands.assignments.question import first_sentence
+
 WIDTH = 79
 HEADING = "\0"  # before the lines that are headings; no cell holds one
 BLOCK = re.compile(
@@ -27,16 +29,17 @@ FORMULA = re.compile(r"(\$\$.*?\$\$|\$[^$\n]+\$|`[^`\n]+`)", re.DOTALL)
 WORTH = re.compile(r"\s*[(\[][\d./]+ (?:points?|pts?|marks?)[)\]]$")  # behind a title
 
 
-def statement_of(prose: Sequence[str]) -> tuple[str, str]:
-    """Return the last heading of Markdown cells, and the cells as a text below it."""
+def statement_of(prose: Sequence[str]) -> tuple[str, str, str]:
+    """Return the last heading of Markdown cells, the cells as a text below it, and a summary."""
     lines = [line for text in prose for line in (*_lines(COMMENT.sub("", text)), "")]
     headings = [place for place, line in enumerate(lines) if line.startswith(HEADING)]
     title = WORTH.sub("", lines.pop(headings[-1])[1:]) if headings else ""
     body = re.sub(r"\n{3,}", "\n\n", "\n".join(lines).replace(HEADING, "")).strip("\n")
+    summary = first_sentence(body)
     body = body or "TODO: what to write: the formula, the shapes, and the edge cases."
     # A statement becomes a docstring.
     statement = f"# {title or 'TODO: a title'}\n\n{body}".replace('"""', "'''").rstrip("\\ \n")
-    return title, f"{statement}\n"
+    return title, f"{statement}\n", summary
 
 
 def _lines(text: str) -> Iterator[str]:

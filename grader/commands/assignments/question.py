@@ -9,6 +9,8 @@ from fractions import Fraction
 from grader.errors import RequestError
 
 FINEST = 60  # the largest denominator of points: 0.33 is a third
+MAX_SENTENCE = 160  # characters
+SENTENCE = re.compile(r"[A-Z`*_].*?\w.*?(?:[.:?!](?=\s|$)|$)")
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
 
 
@@ -95,3 +97,12 @@ def first_line(code: str) -> str:
     """Return the first non-empty line of a cell, shortened."""
     line = next((line.strip() for line in code.splitlines() if line.strip()), "")
     return line if len(line) <= 60 else f"{line[:59]}…"
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a text, in one line; empty if it begins with something else."""
+    paragraph = " ".join(text.split("\n\n", maxsplit=1)[0].split())
+    found = SENTENCE.match(paragraph)
+    if text[:1].isspace() or not found or len(found[0]) > MAX_SENTENCE:
+        return ""
+    return f"{found[0].rstrip('.:')}."

@@ -19,10 +19,9 @@ from grader.commands.assignments.definitions import (
     grouped,
     indented,
     lines_of,
-    names_in,
     statements_of,
 )
-from grader.commands.assignments.question import CodeCell, Question
+from grader.commands.assignments.question import CodeCell, Question, first_sentence
 from grader.course.stubs import END, START
 from grader.errors import RequestError
 
@@ -49,12 +48,19 @@ def prepare(question: Question) -> tuple[list[str], list[str]]:
     variables = [
         (name, answer)
         for answer in question.answers
-        for name in sorted(names_in(answer.code)[0])
+        for name in sorted(_values_in(answer))
         if any(name in each.needs for each in tests)
     ]
     question.answers = [_as_function(*each) for each in variables] or question.answers
     names = [name for name, _ in variables]
     return names, names
+
+
+def _values_in(answer: CodeCell) -> set[str]:
+    """Return the names to which an answer gives a value; its imports are none of them."""
+    imports = (ast.Import, ast.ImportFrom)
+    given = (each for each in statements_of(answer) if not isinstance(each.node, imports))
+    return {name for each in given for name in each.binds}
 
 
 def _parsable(answer: CodeCell) -> CodeCell:
@@ -84,7 +90,7 @@ def _as_function(name: str, answer: CodeCell) -> CodeCell:
 
 
 def solution_of(
-    question: Question, exercise: str, code: Code, values: Collection[str]
+    question: Question, exercise: str, code: Code, values: Collection[str], title: str
 ) -> tuple[str, list[str], list[str]]:
     """Return the text of `solution.py`, the exercises that it requires, and what is left out.
 
@@ -101,7 +107,8 @@ def solution_of(
     }
     imports = [each.text for each in chosen if each.kind == "import"]
     imports += [f"from {other} import {name}" for name, other in others.items()]
-    blocks = ['"""Reference solution: TODO: what it is."""', grouped(imports)]
+    about = re.sub(r'[\\"]', "'", title) or "TODO: what it is"
+    blocks = [f'"""Reference solution: {about}."""', grouped(imports)]
     if missing:
         says = f"TODO: {', '.join(sorted(missing))}: the notebook uses this here and defines it"
         blocks.append(f"# {says} nowhere before")
@@ -117,6 +124,14 @@ def solution_of(
         if each not in chosen and each.kind in ("computed", "constant")
     ]
     return "\n\n".join(filter(None, blocks)) + "\n", sorted({*others.values()}), left
+
+
+def idea_in(solution: str, names: Collection[str]) -> str:
+    """Return the first sentence of the docstring of what students write; empty if none has one."""
+    for node in ast.parse(solution).body:
+        if isinstance(node, (*FUNCTION, ast.ClassDef)) and node.name in names:
+            return first_sentence(ast.get_docstring(node) or "")
+    return ""
 
 
 def _with_marks(statement: Statement) -> str:

@@ -18,17 +18,24 @@ MODULE = "grader.sandbox.worker.spawned"
 
 
 class SpawnedWorkers:
-    """Workers that are spawned. With `ahead`, the next one starts when one has ended."""
+    """Workers that are spawned.
 
-    def __init__(self, confinement: Confinement | None = None, *, ahead: bool = False) -> None:
+    With `ahead`, a `with` block starts the first one before it is needed; with `again`, the next
+    one starts when one has ended.
+    """
+
+    def __init__(
+        self, confinement: Confinement | None = None, *, ahead: bool = True, again: bool = False
+    ) -> None:
         self.confinement = confinement or Confinement()
-        self._ahead = ahead
+        self._ahead, self._again = ahead, again
         self.on_wait: Callable[[], None] = lambda: None  # called while a worker computes; may raise
         self._spawner = Spawner(MODULE, "workers", clean_environment(**ONE_THREAD))
         self._running: dict[int, SpawnedProcess] = {}
 
     def __enter__(self) -> SpawnedWorkers:
-        self.start()
+        if self._ahead:
+            self.start()
         return self
 
     def __exit__(self, *exc: Any) -> None:
@@ -68,7 +75,7 @@ class SpawnedWorkers:
             return None
         with contextlib.closing(process):
             status = process.wait(grace)
-        if self._ahead:
+        if self._again:
             self._spawner.start()
         return control.Ended(1, control.HUNG_UP) if status is None else control.Ended(status)
 

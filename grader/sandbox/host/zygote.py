@@ -30,7 +30,8 @@ class Zygote:
     """A zygote process. If it dies, a new one is started when the next worker is needed.
 
     With `control`, a socket from another host's `share`, it is that host's zygote, and no new one
-    is started. With `core`, its workers run on that core alone.
+    is started. With `core`, its workers run on that core alone. With `ahead`, a `with` block starts
+    it before the first worker is needed.
     """
 
     def __init__(
@@ -38,7 +39,10 @@ class Zygote:
         confinement: Confinement | None = None,
         control: socket.socket | None = None,
         core: int | None = None,
+        *,
+        ahead: bool = True,
     ) -> None:
+        self._ahead = ahead
         self.confinement, self._core = confinement or Confinement(), core
         self._process: ChildProcess | None = None
         self._control = control
@@ -50,7 +54,8 @@ class Zygote:
             control.settimeout(CONTROL_SECONDS)
 
     def __enter__(self) -> Zygote:
-        self.start()
+        if self._ahead:
+            self.start()
         return self
 
     def __exit__(self, *exc: Any) -> None:
