@@ -268,12 +268,19 @@ def stacked_case(rng: Rng, module: ModuleType, **chosen: bool) -> Case:
     return layer_case(rng, module, "StackedHeads", x, **options)
 
 
-def norm_case(rng: Rng, module: ModuleType) -> Case:
+def norm_case(rng: Rng, module: ModuleType, *, target: str = "LayerNorm") -> Case:
     """Features of scale 0.3, where eps 0.1 counts; the first token's are all alike."""
     x = rng.randn(*sizes(rng, 2 + int(rng.randint(0, 3, 1)))) * 0.3
     x.view(-1, x.shape[-1])[0] = 0.7
     options = {"eps": 0.1} if flag(rng) else {}
-    return layer_case(rng, module, "LayerNorm", x, d_model=x.shape[-1], **options)
+    return layer_case(rng, module, target, x, d_model=x.shape[-1], **options)
+
+
+def mean_square_case(rng: Rng, module: ModuleType) -> Case:
+    """The tokens of layer norm's cases, one of which is zeros."""
+    given = norm_case(rng, module, target="RMSNorm")
+    given.leaves["x"].data.view(-1, given.options["d_model"])[-1] = 0
+    return given
 
 
 def feed_forward_case(rng: Rng, module: ModuleType) -> Case:
@@ -475,6 +482,7 @@ CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "stacked_heads": stacked_case,
     "multi_head_attention": multi_head_case,
     "layer_norm": norm_case,
+    "rms_norm": mean_square_case,
     "feed_forward": feed_forward_case,
     "transformer_block": block_case,
     "named_attention": named_case,

@@ -245,6 +245,22 @@ def test_layer_norm_keeps_its_digits_far_from_zero(seed: int, references: Refere
     assert_close(*outputs, "the output", rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rms_norm_of_centred_tokens_is_layer_norm(seed: int, references: References) -> None:
+    x = Rng(seed).randn(*sizes(Rng(seed), 3))
+    x = x - x.mean(dim=-1, keepdim=True)
+    norm, d_model = references["rms_norm"].RMSNorm, x.shape[-1]
+    assert_close(norm(d_model)(x), F.layer_norm(x, (d_model,)), "the output of a new layer")
+
+
+@pytest.mark.parametrize("factor", [1e-6, 3.0, 1e6])
+def test_rms_norm_without_eps_ignores_the_size_of_a_token(
+    factor: float, references: References
+) -> None:
+    x, norm = Rng(1).randn(2, 5, 6), references["rms_norm"].RMSNorm(6, eps=0.0)
+    assert_close(norm(x * factor), norm(x), "the output of a new layer")
+
+
 BLOCK_LAYERS = (
     *(f"attention.{name}" for name in (*PROJECTIONS, "out_proj")),
     "feed_forward.linear1",
@@ -468,6 +484,7 @@ BROKEN = {  # fault: exercise, what the solution says, what is put there, what i
     ),
     "unbiased variance": ("layer_norm", "correction=0", "correction=1", "the output"),
     "gradient cut": ("layer_norm", "x.var(", "x.detach().var(", "the gradient of x"),
+    "squares added up": ("rms_norm", ".mean(dim", ".sum(dim", "the output"),
     "another activation": ("feed_forward", "torch.relu", "torch.tanh", "the output"),
     "causal flag lost": ("transformer_block", ", causal=causal", "", "the output"),
     "scale of the last axis": (

@@ -35,6 +35,7 @@ SIGNATURES = {
     "named_attention.contract": "left, right, *over",
     "named_attention.attend": "query, key, value",
     "named_attention.multi_head": "x, W_q, W_k, W_v, W_o",
+    "rms_norm.RMSNorm": "d_model, eps=1e-05",
     "feed_forward.FeedForward": "d_model, d_ff, dropout=0.0",
     "softmax_temperature.tempered_softmax": "scores, temperature",
     "softmax_temperature.entropy": "weights",

@@ -126,6 +126,11 @@ def torch_layer_norm(case: Case, leaves: Leaves) -> Tensor:
     return functional_call(layer, weights, (leaves["x"],))
 
 
+def torch_rms_norm(case: Case, leaves: Leaves) -> Tensor:
+    gamma, eps = leaves["gamma"], case.options.get("eps", 1e-5)
+    return F.rms_norm(leaves["x"], gamma.shape, gamma, eps)
+
+
 def torch_sequential(case: Case, leaves: Leaves) -> Tensor:
     d_model, d_ff = case.options["d_model"], case.options["d_ff"]
     layers = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
@@ -384,6 +389,7 @@ ORACLES: dict[str, Oracle] = {
     "stacked_heads": torch_stacked_heads,
     "multi_head_attention": torch_heads_side_by_side,
     "layer_norm": torch_layer_norm,
+    "rms_norm": torch_rms_norm,
     "feed_forward": torch_sequential,
     "transformer_block": torch_encoder_layer,
     "named_attention": torch_named_heads,
