@@ -283,10 +283,15 @@ def mean_square_case(rng: Rng, module: ModuleType) -> Case:
     return given
 
 
-def feed_forward_case(rng: Rng, module: ModuleType) -> Case:
+def feed_forward_case(rng: Rng, module: ModuleType, *, target: str = "FeedForward") -> Case:
     d_ff, *shape = sizes(rng, 3 + int(rng.randint(0, 3, 1)))
     options = {"d_model": shape[-1], "d_ff": d_ff, "dropout": 0.5}
-    return layer_case(rng, module, "FeedForward", rng.randn(*shape), **options)
+    return layer_case(rng, module, target, rng.randn(*shape), **options)
+
+
+def gated_case(rng: Rng, module: ModuleType) -> Case:
+    case = feed_forward_case(rng, module, target="SwiGLU")
+    return replace(case, leaves=case.leaves | tracked(x=case.leaves["x"].detach() * 3))
 
 
 def block_case(rng: Rng, module: ModuleType, **chosen: bool) -> Case:
@@ -484,6 +489,7 @@ CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "layer_norm": norm_case,
     "rms_norm": mean_square_case,
     "feed_forward": feed_forward_case,
+    "swiglu": gated_case,
     "transformer_block": block_case,
     "named_attention": named_case,
     "softmax_temperature": tempered_case,

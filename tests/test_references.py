@@ -51,7 +51,7 @@ from grader.testing import Rng
 
 DROPPING = (
     *("causal_attention", "stacked_heads", "multi_head_attention", "feed_forward"),
-    *("transformer_block", "kv_cache", "grouped_query_attention", "tiny_gpt"),
+    *("transformer_block", "kv_cache", "grouped_query_attention", "tiny_gpt", "swiglu"),
 )
 
 
@@ -304,6 +304,20 @@ def test_feed_forward_drops_hidden_units_as_torch_does(seed: int, references: Re
     assert_close(found, wanted, "the output in training")
 
 
+def test_a_gate_that_gates_itself_squares_what_passes(references: References) -> None:
+    net, z = references["swiglu"].SwiGLU(5, 5).double(), Rng(1).randn(3, 5)
+    for layer in (net.W_gate, net.W_up, net.W_down):
+        nn.init.eye_(layer.weight)
+    assert_close(net(z), z**2 * z.sigmoid(), "the output")
+    nn.init.zeros_(net.W_gate.weight)
+    assert_close(net(z), torch.zeros_like(z), "the output behind a gate of zero")
+
+
+def test_the_size_of_llama_is_a_multiple_of_256(references: References) -> None:
+    sizes_of = {4096: 11008, 5120: 13824}  # d_model: d_ff, of the models with 7 and 13 billion
+    assert {each: references["swiglu"].hidden_size(each) for each in sizes_of} == sizes_of
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_entropy_and_variance_are_torchs(seed: int, references: References) -> None:
     module = references["softmax_temperature"]
@@ -416,6 +430,8 @@ def nothing_left(case: Case, leaves: Leaves) -> Tensor:
         logits = leaves["norm.beta"] @ leaves["token_embedding.weight"].T  # (vocab,)
         return logits.expand(*case.called_with["tokens"].shape, -1)
     x = leaves["x"]
+    if case.target == "SwiGLU":
+        return torch.zeros_like(x)
     if case.target in ("CausalAttention", "StackedHeads"):
         return x.new_zeros(*x.shape[:-1], case.options["d_out"] * case.options.get("num_heads", 1))
     if case.target != "TransformerBlock":
@@ -485,6 +501,7 @@ BROKEN = {  # fault: exercise, what the solution says, what is put there, what i
     "unbiased variance": ("layer_norm", "correction=0", "correction=1", "the output"),
     "gradient cut": ("layer_norm", "x.var(", "x.detach().var(", "the gradient of x"),
     "squares added up": ("rms_norm", ".mean(dim", ".sum(dim", "the output"),
+    "gate added": ("swiglu", "gate * self.W_up", "gate + self.W_up", "the output"),
     "another activation": ("feed_forward", "torch.relu", "torch.tanh", "the output"),
     "causal flag lost": ("transformer_block", ", causal=causal", "", "the output"),
     "scale of the last axis": (

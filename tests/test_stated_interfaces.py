@@ -37,6 +37,8 @@ SIGNATURES = {
     "named_attention.multi_head": "x, W_q, W_k, W_v, W_o",
     "rms_norm.RMSNorm": "d_model, eps=1e-05",
     "feed_forward.FeedForward": "d_model, d_ff, dropout=0.0",
+    "swiglu.SwiGLU": "d_model, d_ff, dropout=0.0",
+    "swiglu.hidden_size": "d_model, multiple=256",
     "softmax_temperature.tempered_softmax": "scores, temperature",
     "softmax_temperature.entropy": "weights",
     "softmax_temperature.variance_of_products": "queries, keys",

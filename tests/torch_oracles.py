@@ -143,6 +143,12 @@ def torch_sequential(case: Case, leaves: Leaves) -> Tensor:
     return functional_call(layers, weights, (leaves["x"],))
 
 
+def torch_gated(case: Case, leaves: Leaves) -> Tensor:
+    """The sigmoid from a hyperbolic tangent: its argument and its range are halved."""
+    gate, up = (F.linear(leaves["x"], leaves[f"{name}.weight"]) for name in ("W_gate", "W_up"))
+    return F.linear(gate * up * (1 + (gate / 2).tanh()) / 2, leaves["W_down.weight"])
+
+
 def torch_encoder_layer(case: Case, leaves: Leaves) -> Tensor:
     names = ("d_model", "num_heads", "d_ff")
     layer = nn.TransformerEncoderLayer(
@@ -391,6 +397,7 @@ ORACLES: dict[str, Oracle] = {
     "layer_norm": torch_layer_norm,
     "rms_norm": torch_rms_norm,
     "feed_forward": torch_sequential,
+    "swiglu": torch_gated,
     "transformer_block": torch_encoder_layer,
     "named_attention": torch_named_heads,
     "softmax_temperature": torch_tempered_softmax,
