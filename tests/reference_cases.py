@@ -412,19 +412,40 @@ def grouped_case(rng: Rng, module: ModuleType) -> Case:
     return layer_case(rng, module, "GroupedQueryAttention", x, **options)
 
 
-def cached_case(rng: Rng, module: ModuleType) -> Case:
-    """Chunks of random lengths, one of them all tokens at times."""
-    batch, n_tokens, d_in, num_heads, d_head = sizes(rng, 5)
+def chunks_of(n_tokens: int, rng: Rng) -> list[int]:
+    """Random lengths of chunks that make up n_tokens, one of them all tokens at times."""
     chunks, left = [], n_tokens
     while left:
         chunks.append(int(rng.randint(1, left + 1, 1)))
         left -= chunks[-1]
+    return chunks
+
+
+def cached_case(rng: Rng, module: ModuleType) -> Case:
+    batch, n_tokens, d_in, num_heads, d_head = sizes(rng, 5)
+    chunks = chunks_of(n_tokens, rng)
     options = {"d_in": d_in, "d_out": num_heads * d_head, "num_heads": num_heads, "dropout": 0.5}
     options["context_length"] = n_tokens + int(rng.randint(0, 3, 1))
     options["qkv_bias"] = flag(rng)
     x = rng.randn(batch, n_tokens, d_in)
     layer = layer_case(rng, module, "CachedAttention", x, **options)
     return ChunkedCase(layer.target, layer.options, layer.leaves, {"chunks": chunks})
+
+
+def modern_case(rng: Rng, module: ModuleType) -> Case:
+    """The block or its attention, as seeds count up, over chunks of random lengths."""
+    batch, n_tokens, kv_heads, group, n_pairs, other = sizes(rng, 6)
+    d_out, target = 2 * n_pairs * kv_heads * group, ("ModernBlock", "RotaryAttention")[rng.seed % 2]
+    options = {"num_heads": kv_heads * group, "num_kv_heads": kv_heads, "dropout": 0.5}
+    options |= {"context_length": n_tokens + int(rng.randint(0, 3, 1)), "base": 20.0}
+    if target == "ModernBlock":
+        options |= {"d_model": d_out, "d_ff": other}
+    else:
+        options |= {"d_in": other, "d_out": d_out}
+    x = rng.randn(batch, n_tokens, options.get("d_in", d_out))
+    layer = layer_case(rng, module, target, x, **options)
+    called_with, rough = {"chunks": chunks_of(n_tokens, rng)}, {"rtol": 1e-5, "atol": 1e-4}
+    return ChunkedCase(target, layer.options, layer.leaves, called_with, rough)
 
 
 def decoder_case(rng: Rng, module: ModuleType) -> Case:
@@ -501,6 +522,7 @@ CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "positional_encoding": encoding_case,
     "rotary_embedding": rotary_case,
     "kv_cache": cached_case,
+    "modern_block": modern_case,
     "grouped_query_attention": grouped_case,
     "histogram_transformer": counting_case,
     "online_softmax": tiled_case,

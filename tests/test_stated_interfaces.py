@@ -62,6 +62,12 @@ SIGNATURES = {
     ),
     "grouped_query_attention.grouped_scores": "queries, keys",
     "grouped_query_attention.grouped_context": "weights, values",
+    "modern_block.RotaryAttention": (
+        "d_in, d_out, context_length, dropout, num_heads, num_kv_heads, base=10000.0"
+    ),
+    "modern_block.ModernBlock": (
+        "d_model, num_heads, num_kv_heads, d_ff, context_length, dropout=0.0, base=10000.0"
+    ),
     "histogram_transformer.CountingTransformer": "vocab, length, d_model",
     "histogram_transformer.train_counter": "model, sequences, counts, steps, report=None",
     "histogram_transformer.set_weights": "model",

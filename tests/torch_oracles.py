@@ -340,6 +340,36 @@ def torch_grouped_heads(case: Case, leaves: Leaves) -> Tensor:
     return F.linear(output, leaves["out_proj.weight"], leaves["out_proj.bias"])
 
 
+def torch_modern(case: Case, leaves: Leaves) -> Tensor:
+    """The whole sequence at once: torch's attention, which shares heads, and its norm."""
+    if case.target == "RotaryAttention":
+        return torch_shared_heads(case, leaves, leaves["x"])
+    own = {name.removeprefix("attention."): leaf for name, leaf in leaves.items()}
+    normed = [
+        functools.partial(
+            F.rms_norm,
+            eps=1e-5,
+            weight=leaves[f"norm{n}.gamma"],
+            normalized_shape=leaves["x"].shape[-1:],
+        )
+        for n in (1, 2)
+    ]
+    x = leaves["x"] + torch_shared_heads(case, own, normed[0](leaves["x"]))
+    own = {name.removeprefix("feed_forward."): leaf for name, leaf in leaves.items()}
+    return x + torch_gated(case, own | {"x": normed[1](x)})
+
+
+def torch_shared_heads(case: Case, leaves: Leaves, x: Tensor) -> Tensor:
+    """Attention of queries and keys that are turned as complex numbers."""
+    d_head = leaves["W_query.weight"].shape[0] // case.options["num_heads"]
+    heads = [F.linear(x, leaves[f"{n}.weight"]).unflatten(2, (-1, d_head)) for n in PROJECTIONS]
+    positions = torch.arange(x.shape[1])
+    heads[:2] = [torch_turned(each, positions, case.options["base"]) for each in heads[:2]]
+    given = (each.transpose(1, 2) for each in heads)
+    context = F.scaled_dot_product_attention(*given, is_causal=True, enable_gqa=True)
+    return F.linear(context.transpose(1, 2).flatten(2), leaves["out_proj.weight"])
+
+
 def torch_causal_or_not(case: Case, leaves: Leaves) -> Tensor:
     return F.scaled_dot_product_attention(*leaves.values(), is_causal=case.options["causal"])
 
@@ -409,6 +439,7 @@ ORACLES: dict[str, Oracle] = {
     "positional_encoding": torch_encoded,
     "rotary_embedding": torch_rotary,
     "kv_cache": torch_heads_side_by_side,
+    "modern_block": torch_modern,
     "grouped_query_attention": torch_grouped_heads,
     "histogram_transformer": torch_counting,
     "online_softmax": torch_causal_or_not,
