@@ -40,28 +40,29 @@ class RotaryAttention(nn.Module):
         if n_cached + n_tokens > self.context_length:
             raise ValueError("too long")
         positions = torch.arange(n_cached, n_cached + n_tokens, device=x.device)
-        query_heads = self.W_query(x).split(self.d_head, dim=-1)
-        key_heads = self.W_key(x).split(self.d_head, dim=-1)
-        value_heads = self.W_value(x).split(self.d_head, dim=-1)
-        all_keys, all_values = [], []
-        for i, (k, v) in enumerate(zip(key_heads, value_heads)):
-            k = rotate(k, positions, self.base)
-            if cache is not None:
-                k = torch.cat([cache[0][:, i], k], dim=1)
-                v = torch.cat([cache[1][:, i], v], dim=1)
-            all_keys.append(k)
-            all_values.append(v)
+        def by_head(tensor):
+            """Make each head an item of its own: (batch * heads, n_tokens, d_head)."""
+            heads = tensor.shape[-1] // self.d_head
+            parts = tensor.view(batch, n_tokens, heads, self.d_head).transpose(1, 2)
+            return parts.reshape(batch * heads, n_tokens, self.d_head)
+
+        q = rotate(by_head(self.W_query(x)), positions, self.base)
+        k = rotate(by_head(self.W_key(x)), positions, self.base)
+        v = by_head(self.W_value(x))
+        if cache is not None:
+            k = torch.cat([cache[0].flatten(0, 1), k], dim=1)
+            v = torch.cat([cache[1].flatten(0, 1), v], dim=1)
         hidden = torch.ones(n_tokens, n_cached + n_tokens, dtype=torch.bool, device=x.device)
         hidden = hidden.triu(diagonal=n_cached + 1)
-        contexts = []
-        for h, q in enumerate(query_heads):
-            shared = h // (self.num_heads // self.num_kv_heads)
-            q = rotate(q, positions, self.base)
-            scores = q @ all_keys[shared].transpose(-2, -1) / self.d_head**0.5
-            scores = scores.masked_fill(hidden, float("-inf"))
-            contexts.append(self.dropout(scores.softmax(-1)) @ all_values[shared])
-        output = self.out_proj(torch.cat(contexts, dim=-1))
-        return output, (torch.stack(all_keys, dim=1), torch.stack(all_values, dim=1))
+        # The heads of a group are neighbours, so each item of keys serves the next `group` items.
+        group = self.num_heads // self.num_kv_heads
+        scores = torch.bmm(q, k.repeat_interleave(group, 0).transpose(1, 2)) / self.d_head**0.5
+        weights = self.dropout(scores.masked_fill(hidden, float("-inf")).softmax(-1))
+        context = torch.bmm(weights, v.repeat_interleave(group, 0))
+        context = context.view(batch, self.num_heads, n_tokens, self.d_head).transpose(1, 2)
+        cache = tuple(each.unflatten(0, (batch, self.num_kv_heads)) for each in (k, v))
+        return self.out_proj(context.reshape(batch, n_tokens, -1)), cache
+
 
 
 class ModernBlock(nn.Module):
