@@ -268,18 +268,30 @@ def stacked_case(rng: Rng, module: ModuleType, **chosen: bool) -> Case:
     return layer_case(rng, module, "StackedHeads", x, **options)
 
 
-def norm_case(rng: Rng, module: ModuleType) -> Case:
+def norm_case(rng: Rng, module: ModuleType, *, target: str = "LayerNorm") -> Case:
     """Features of scale 0.3, where eps 0.1 counts; the first token's are all alike."""
     x = rng.randn(*sizes(rng, 2 + int(rng.randint(0, 3, 1)))) * 0.3
     x.view(-1, x.shape[-1])[0] = 0.7
     options = {"eps": 0.1} if flag(rng) else {}
-    return layer_case(rng, module, "LayerNorm", x, d_model=x.shape[-1], **options)
+    return layer_case(rng, module, target, x, d_model=x.shape[-1], **options)
 
 
-def feed_forward_case(rng: Rng, module: ModuleType) -> Case:
+def mean_square_case(rng: Rng, module: ModuleType) -> Case:
+    """The tokens of layer norm's cases, one of which is zeros."""
+    given = norm_case(rng, module, target="RMSNorm")
+    given.leaves["x"].data.view(-1, given.options["d_model"])[-1] = 0
+    return given
+
+
+def feed_forward_case(rng: Rng, module: ModuleType, *, target: str = "FeedForward") -> Case:
     d_ff, *shape = sizes(rng, 3 + int(rng.randint(0, 3, 1)))
     options = {"d_model": shape[-1], "d_ff": d_ff, "dropout": 0.5}
-    return layer_case(rng, module, "FeedForward", rng.randn(*shape), **options)
+    return layer_case(rng, module, target, rng.randn(*shape), **options)
+
+
+def gated_case(rng: Rng, module: ModuleType) -> Case:
+    case = feed_forward_case(rng, module, target="SwiGLU")
+    return replace(case, leaves=case.leaves | tracked(x=case.leaves["x"].detach() * 3))
 
 
 def block_case(rng: Rng, module: ModuleType, **chosen: bool) -> Case:
@@ -400,19 +412,40 @@ def grouped_case(rng: Rng, module: ModuleType) -> Case:
     return layer_case(rng, module, "GroupedQueryAttention", x, **options)
 
 
-def cached_case(rng: Rng, module: ModuleType) -> Case:
-    """Chunks of random lengths, one of them all tokens at times."""
-    batch, n_tokens, d_in, num_heads, d_head = sizes(rng, 5)
+def chunks_of(n_tokens: int, rng: Rng) -> list[int]:
+    """Random lengths of chunks that make up n_tokens, one of them all tokens at times."""
     chunks, left = [], n_tokens
     while left:
         chunks.append(int(rng.randint(1, left + 1, 1)))
         left -= chunks[-1]
+    return chunks
+
+
+def cached_case(rng: Rng, module: ModuleType) -> Case:
+    batch, n_tokens, d_in, num_heads, d_head = sizes(rng, 5)
+    chunks = chunks_of(n_tokens, rng)
     options = {"d_in": d_in, "d_out": num_heads * d_head, "num_heads": num_heads, "dropout": 0.5}
     options["context_length"] = n_tokens + int(rng.randint(0, 3, 1))
     options["qkv_bias"] = flag(rng)
     x = rng.randn(batch, n_tokens, d_in)
     layer = layer_case(rng, module, "CachedAttention", x, **options)
     return ChunkedCase(layer.target, layer.options, layer.leaves, {"chunks": chunks})
+
+
+def modern_case(rng: Rng, module: ModuleType) -> Case:
+    """The block or its attention, as seeds count up, over chunks of random lengths."""
+    batch, n_tokens, kv_heads, group, n_pairs, other = sizes(rng, 6)
+    d_out, target = 2 * n_pairs * kv_heads * group, ("ModernBlock", "RotaryAttention")[rng.seed % 2]
+    options = {"num_heads": kv_heads * group, "num_kv_heads": kv_heads, "dropout": 0.5}
+    options |= {"context_length": n_tokens + int(rng.randint(0, 3, 1)), "base": 20.0}
+    if target == "ModernBlock":
+        options |= {"d_model": d_out, "d_ff": other}
+    else:
+        options |= {"d_in": other, "d_out": d_out}
+    x = rng.randn(batch, n_tokens, options.get("d_in", d_out))
+    layer = layer_case(rng, module, target, x, **options)
+    called_with, rough = {"chunks": chunks_of(n_tokens, rng)}, {"rtol": 1e-5, "atol": 1e-4}
+    return ChunkedCase(target, layer.options, layer.leaves, called_with, rough)
 
 
 def decoder_case(rng: Rng, module: ModuleType) -> Case:
@@ -475,7 +508,9 @@ CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "stacked_heads": stacked_case,
     "multi_head_attention": multi_head_case,
     "layer_norm": norm_case,
+    "rms_norm": mean_square_case,
     "feed_forward": feed_forward_case,
+    "swiglu": gated_case,
     "transformer_block": block_case,
     "named_attention": named_case,
     "softmax_temperature": tempered_case,
@@ -487,6 +522,7 @@ CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "positional_encoding": encoding_case,
     "rotary_embedding": rotary_case,
     "kv_cache": cached_case,
+    "modern_block": modern_case,
     "grouped_query_attention": grouped_case,
     "histogram_transformer": counting_case,
     "online_softmax": tiled_case,

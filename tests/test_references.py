@@ -51,7 +51,8 @@ from grader.testing import Rng
 
 DROPPING = (
     *("causal_attention", "stacked_heads", "multi_head_attention", "feed_forward"),
-    *("transformer_block", "kv_cache", "grouped_query_attention", "tiny_gpt"),
+    *("transformer_block", "kv_cache", "grouped_query_attention", "tiny_gpt", "swiglu"),
+    "modern_block",
 )
 
 
@@ -245,6 +246,22 @@ def test_layer_norm_keeps_its_digits_far_from_zero(seed: int, references: Refere
     assert_close(*outputs, "the output", rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rms_norm_of_centred_tokens_is_layer_norm(seed: int, references: References) -> None:
+    x = Rng(seed).randn(*sizes(Rng(seed), 3))
+    x = x - x.mean(dim=-1, keepdim=True)
+    norm, d_model = references["rms_norm"].RMSNorm, x.shape[-1]
+    assert_close(norm(d_model)(x), F.layer_norm(x, (d_model,)), "the output of a new layer")
+
+
+@pytest.mark.parametrize("factor", [1e-6, 3.0, 1e6])
+def test_rms_norm_without_eps_ignores_the_size_of_a_token(
+    factor: float, references: References
+) -> None:
+    x, norm = Rng(1).randn(2, 5, 6), references["rms_norm"].RMSNorm(6, eps=0.0)
+    assert_close(norm(x * factor), norm(x), "the output of a new layer")
+
+
 BLOCK_LAYERS = (
     *(f"attention.{name}" for name in (*PROJECTIONS, "out_proj")),
     "feed_forward.linear1",
@@ -286,6 +303,48 @@ def test_feed_forward_drops_hidden_units_as_torch_does(seed: int, references: Re
     units = F.dropout(F.relu(F.linear(at["x"], at["linear1.weight"], at["linear1.bias"])), 0.3)
     wanted = F.linear(units, at["linear2.weight"], at["linear2.bias"])
     assert_close(found, wanted, "the output in training")
+
+
+def test_a_gate_that_gates_itself_squares_what_passes(references: References) -> None:
+    net, z = references["swiglu"].SwiGLU(5, 5).double(), Rng(1).randn(3, 5)
+    for layer in (net.W_gate, net.W_up, net.W_down):
+        nn.init.eye_(layer.weight)
+    assert_close(net(z), z**2 * z.sigmoid(), "the output")
+    nn.init.zeros_(net.W_gate.weight)
+    assert_close(net(z), torch.zeros_like(z), "the output behind a gate of zero")
+
+
+def modern(references: References) -> tuple[nn.Module, Tensor]:
+    """A block with parameters that are not small, and five tokens."""
+    block, rng = references["modern_block"].ModernBlock(16, 4, 2, 6, 16).double(), Rng(1)
+    for parameter in block.parameters():
+        parameter.data.copy_(rng.randn(*parameter.shape) * 0.5)
+    return block, rng.randn(1, 5, 16)
+
+
+@pytest.mark.parametrize("cuts", range(16))
+def test_a_modern_block_reads_five_tokens_in_any_chunks(cuts: int, references: References) -> None:
+    block, x = modern(references)
+    ends = [i + 1 for i in range(4) if cuts >> i & 1]
+    cache, outputs = None, []
+    for chunk in x.tensor_split(ends, dim=1):
+        output, cache = block(chunk, cache)
+        outputs.append(output)
+    whole, kept = block(x)
+    assert_close(torch.cat(outputs, dim=1), whole, "the output")
+    assert_close(torch.stack(cache), torch.stack(kept), "the cache")
+
+
+def test_a_modern_block_whose_parts_add_nothing_is_the_identity(references: References) -> None:
+    block, x = modern(references)
+    nn.init.zeros_(block.attention.out_proj.weight)
+    nn.init.zeros_(block.feed_forward.W_down.weight)
+    assert_close(block(x)[0], x, "the output")
+
+
+def test_the_size_of_llama_is_a_multiple_of_256(references: References) -> None:
+    sizes_of = {4096: 11008, 5120: 13824}  # d_model: d_ff, of the models with 7 and 13 billion
+    assert {each: references["swiglu"].hidden_size(each) for each in sizes_of} == sizes_of
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -400,6 +459,10 @@ def nothing_left(case: Case, leaves: Leaves) -> Tensor:
         logits = leaves["norm.beta"] @ leaves["token_embedding.weight"].T  # (vocab,)
         return logits.expand(*case.called_with["tokens"].shape, -1)
     x = leaves["x"]
+    if case.target in ("SwiGLU", "RotaryAttention"):
+        return x.new_zeros(*x.shape[:-1], case.options.get("d_out", x.shape[-1]))
+    if case.target == "ModernBlock":
+        return x
     if case.target in ("CausalAttention", "StackedHeads"):
         return x.new_zeros(*x.shape[:-1], case.options["d_out"] * case.options.get("num_heads", 1))
     if case.target != "TransformerBlock":
@@ -468,6 +531,12 @@ BROKEN = {  # fault: exercise, what the solution says, what is put there, what i
     ),
     "unbiased variance": ("layer_norm", "correction=0", "correction=1", "the output"),
     "gradient cut": ("layer_norm", "x.var(", "x.detach().var(", "the gradient of x"),
+    "squares added up": ("rms_norm", ".mean(dim", ".sum(dim", "the output"),
+    "positions restart": (
+        *("modern_block", "torch.arange(n_cached, n_keys", "torch.arange(n_tokens"),
+        "the output",
+    ),
+    "gate added": ("swiglu", "gate * self.W_up", "gate + self.W_up", "the output"),
     "another activation": ("feed_forward", "torch.relu", "torch.tanh", "the output"),
     "causal flag lost": ("transformer_block", ", causal=causal", "", "the output"),
     "scale of the last axis": (

@@ -17,7 +17,7 @@ from grader.sandbox.program import Program
 from grader.testing import Rng
 
 LAYERS = ("causal_attention", "feed_forward", "layer_norm", "multi_head_attention")
-LAYERS += ("transformer_block",)
+LAYERS += ("transformer_block", "rms_norm", "swiglu", "modern_block")
 STAND_INS = (*LAYERS, "masked_softmax")
 
 
@@ -56,7 +56,15 @@ def test_a_stand_in_gives_what_the_reference_gives(
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("rate", [0.0, 1.0])
 @pytest.mark.parametrize(
-    "name", ["causal_attention", "feed_forward", "multi_head_attention", "transformer_block"]
+    "name",
+    [
+        "causal_attention",
+        "feed_forward",
+        "multi_head_attention",
+        "transformer_block",
+        "swiglu",
+        "modern_block",
+    ],
 )
 def test_a_stand_in_drops_nothing_or_all_in_training_as_the_reference_does(
     name: str, rate: float, seed: int, course: Course, references: References

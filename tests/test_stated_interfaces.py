@@ -35,7 +35,10 @@ SIGNATURES = {
     "named_attention.contract": "left, right, *over",
     "named_attention.attend": "query, key, value",
     "named_attention.multi_head": "x, W_q, W_k, W_v, W_o",
+    "rms_norm.RMSNorm": "d_model, eps=1e-05",
     "feed_forward.FeedForward": "d_model, d_ff, dropout=0.0",
+    "swiglu.SwiGLU": "d_model, d_ff, dropout=0.0",
+    "swiglu.hidden_size": "d_model, multiple=256",
     "softmax_temperature.tempered_softmax": "scores, temperature",
     "softmax_temperature.entropy": "weights",
     "softmax_temperature.variance_of_products": "queries, keys",
@@ -59,6 +62,12 @@ SIGNATURES = {
     ),
     "grouped_query_attention.grouped_scores": "queries, keys",
     "grouped_query_attention.grouped_context": "weights, values",
+    "modern_block.RotaryAttention": (
+        "d_in, d_out, context_length, dropout, num_heads, num_kv_heads, base=10000.0"
+    ),
+    "modern_block.ModernBlock": (
+        "d_model, num_heads, num_kv_heads, d_ff, context_length, dropout=0.0, base=10000.0"
+    ),
     "histogram_transformer.CountingTransformer": "vocab, length, d_model",
     "histogram_transformer.train_counter": "model, sequences, counts, steps, report=None",
     "histogram_transformer.set_weights": "model",

@@ -126,6 +126,11 @@ def torch_layer_norm(case: Case, leaves: Leaves) -> Tensor:
     return functional_call(layer, weights, (leaves["x"],))
 
 
+def torch_rms_norm(case: Case, leaves: Leaves) -> Tensor:
+    gamma, eps = leaves["gamma"], case.options.get("eps", 1e-5)
+    return F.rms_norm(leaves["x"], gamma.shape, gamma, eps)
+
+
 def torch_sequential(case: Case, leaves: Leaves) -> Tensor:
     d_model, d_ff = case.options["d_model"], case.options["d_ff"]
     layers = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
@@ -136,6 +141,12 @@ def torch_sequential(case: Case, leaves: Leaves) -> Tensor:
         for kind in ("weight", "bias")
     }
     return functional_call(layers, weights, (leaves["x"],))
+
+
+def torch_gated(case: Case, leaves: Leaves) -> Tensor:
+    """The sigmoid from a hyperbolic tangent: its argument and its range are halved."""
+    gate, up = (F.linear(leaves["x"], leaves[f"{name}.weight"]) for name in ("W_gate", "W_up"))
+    return F.linear(gate * up * (1 + (gate / 2).tanh()) / 2, leaves["W_down.weight"])
 
 
 def torch_encoder_layer(case: Case, leaves: Leaves) -> Tensor:
@@ -329,6 +340,36 @@ def torch_grouped_heads(case: Case, leaves: Leaves) -> Tensor:
     return F.linear(output, leaves["out_proj.weight"], leaves["out_proj.bias"])
 
 
+def torch_modern(case: Case, leaves: Leaves) -> Tensor:
+    """The whole sequence at once: torch's attention, which shares heads, and its norm."""
+    if case.target == "RotaryAttention":
+        return torch_shared_heads(case, leaves, leaves["x"])
+    own = {name.removeprefix("attention."): leaf for name, leaf in leaves.items()}
+    normed = [
+        functools.partial(
+            F.rms_norm,
+            eps=1e-5,
+            weight=leaves[f"norm{n}.gamma"],
+            normalized_shape=leaves["x"].shape[-1:],
+        )
+        for n in (1, 2)
+    ]
+    x = leaves["x"] + torch_shared_heads(case, own, normed[0](leaves["x"]))
+    own = {name.removeprefix("feed_forward."): leaf for name, leaf in leaves.items()}
+    return x + torch_gated(case, own | {"x": normed[1](x)})
+
+
+def torch_shared_heads(case: Case, leaves: Leaves, x: Tensor) -> Tensor:
+    """Attention of queries and keys that are turned as complex numbers."""
+    d_head = leaves["W_query.weight"].shape[0] // case.options["num_heads"]
+    heads = [F.linear(x, leaves[f"{n}.weight"]).unflatten(2, (-1, d_head)) for n in PROJECTIONS]
+    positions = torch.arange(x.shape[1])
+    heads[:2] = [torch_turned(each, positions, case.options["base"]) for each in heads[:2]]
+    given = (each.transpose(1, 2) for each in heads)
+    context = F.scaled_dot_product_attention(*given, is_causal=True, enable_gqa=True)
+    return F.linear(context.transpose(1, 2).flatten(2), leaves["out_proj.weight"])
+
+
 def torch_causal_or_not(case: Case, leaves: Leaves) -> Tensor:
     return F.scaled_dot_product_attention(*leaves.values(), is_causal=case.options["causal"])
 
@@ -384,7 +425,9 @@ ORACLES: dict[str, Oracle] = {
     "stacked_heads": torch_stacked_heads,
     "multi_head_attention": torch_heads_side_by_side,
     "layer_norm": torch_layer_norm,
+    "rms_norm": torch_rms_norm,
     "feed_forward": torch_sequential,
+    "swiglu": torch_gated,
     "transformer_block": torch_encoder_layer,
     "named_attention": torch_named_heads,
     "softmax_temperature": torch_tempered_softmax,
@@ -396,6 +439,7 @@ ORACLES: dict[str, Oracle] = {
     "positional_encoding": torch_encoded,
     "rotary_embedding": torch_rotary,
     "kv_cache": torch_heads_side_by_side,
+    "modern_block": torch_modern,
     "grouped_query_attention": torch_grouped_heads,
     "histogram_transformer": torch_counting,
     "online_softmax": torch_causal_or_not,
