@@ -120,6 +120,7 @@ def loud(place, factor):
 
 large("A first key a million times as large.", loud(0, 1e6))
 large("A fourth key a million times as large.", loud(3, 1e6))
+large("A fourth key of zeros.", loud(3, 0.0), about="values")
 far = [
     lambda rng: rng.rand(2, 3, 7, 4) * 1e2 + 1,
     lambda rng: -rng.rand(2, 3, 7, 4) * 1e2 - 1,
