@@ -398,8 +398,10 @@ def torch_coder_layer(case: Case, leaves: Leaves) -> Tensor:
     """torch's encoder or decoder layer, whose masks are True for padding."""
     is_decoder = case.target == "DecoderBlock"
     named = {}
-    parts = {"self_attention": "self_attn", "cross_attention": "multihead_attn"}
-    for ours, theirs in list(parts.items())[: 1 + is_decoder]:
+    parts = {"attention": "self_attn"}
+    if is_decoder:
+        parts = {"self_attention": "self_attn", "cross_attention": "multihead_attn"}
+    for ours, theirs in parts.items():
         stacked = in_projection(case, leaves, f"{ours}.")
         named |= {f"{theirs}.{name}": tensor for name, tensor in stacked.items()}
         for kind in ("weight", "bias"):

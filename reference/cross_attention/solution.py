@@ -89,7 +89,7 @@ class EncoderBlock(nn.Module):
     def __init__(self, d_model: int, num_heads: int, d_ff: int, dropout: float) -> None:
         super().__init__()
         # --- solution
-        self.self_attention = CrossAttention(d_model, d_model, d_model, dropout, num_heads)
+        self.attention = CrossAttention(d_model, d_model, d_model, dropout, num_heads)
         self.feed_forward = FeedForward(d_model, d_ff, dropout)
         self.norm1 = LayerNorm(d_model)
         self.norm2 = LayerNorm(d_model)
@@ -99,7 +99,7 @@ class EncoderBlock(nn.Module):
     def forward(self, x: Tensor, key_mask: Tensor | None = None) -> Tensor:
         """Map x (batch, n_tokens, d_model) to the same shape and dtype."""
         # --- solution
-        attended = self.self_attention(self.norm1(x), None, key_mask)  # shape of x
+        attended = self.attention(self.norm1(x), None, key_mask)  # shape of x
         x = x + self.dropout(attended)  # (batch, n_tokens, d_model)
         return x + self.dropout(self.feed_forward(self.norm2(x)))  # (batch, n_tokens, d_model)
         # --- end

@@ -338,7 +338,7 @@ def parts_drop(name, part, *silent):
     return ask
 
 
-SUBLAYERS = {ENCODER: ("self_attention", "feed_forward")}
+SUBLAYERS = {ENCODER: ("attention", "feed_forward")}
 SUBLAYERS[DECODER] = ("self_attention", "cross_attention", "feed_forward")
 for name, sublayers in SUBLAYERS.items():
     for part in sublayers:
