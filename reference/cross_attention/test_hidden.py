@@ -144,7 +144,13 @@ def growth(student, rng):
     def called(batch=2, n_queries=3, n_keys=4, heads=2):
         x, c = rng.randn(batch, n_queries, 5).float(), rng.randn(batch, n_keys, 7).float()
         mask = torch.ones(batch, n_keys, dtype=torch.bool)
-        return lambda: output_of(student.CrossAttention(5, 7, 216, 0.0, heads), x, c, mask)
+
+        def call():
+            cross = student.CrossAttention(5, 7, 216, 0.0, heads)
+            causal = student.CrossAttention(5, 5, 216, 0.0, heads, True)
+            return output_of(cross, x, c, mask), output_of(causal, x)
+
+        return call
 
     grown = {"sentences": {"batch": (105, 211)}, "queries": {"n_queries": (106, 213)}}
     grown |= {"keys": {"n_keys": (107, 215)}, "heads": {"heads": (108, 216)}}
@@ -155,6 +161,8 @@ test_key_mask = Check("Keys whose key_mask is False get no weight, whatever they
 masked = test_key_mask.case
 masked("A mask for each item.", output(attention(), X, C, MASK))
 masked("Masked self-attention.", output(own(), X, None, OWN))
+one = output(attention(), drawn(2, 1, D_QUERY), C, MASK)
+masked("One query, a masked context.", one, about="single")
 masked("A mask for as many keys as queries.", output(attention(), X, drawn(2, 4, D_CONTEXT), OWN))
 masked("Every key allowed.", output(attention(), X, C, ~NONE))
 for n in (1, 3):
@@ -332,7 +340,8 @@ def parts_drop(name, part, *silent):
         module = silenced(name, 0.5, *silent)(student, rng)
         given = [rng.randn(1, n, 6).repeat(80, 1, 1) for n in (4, 7)][: 1 + (name == DECODER)]
         with seeded(student, 5):
-            added = output_of(module, *given) - given[0]
+            masks = [torch.ones(80, each.shape[1]).bool() for each in given]
+            added = output_of(module, *given, *(masks if "attention" in part else ())) - given[0]
         return often(len(added[:, -1, 0].round(decimals=6).unique()) > 2)
 
     return ask
@@ -356,14 +365,20 @@ def each_value_at_the_rate(student, rng):
     assert_dropped(added < 0.5, 0.37**3, "values of all three sub-layers")
 
 
-for sentence, made in (("causal", own(causal=True, **RATE)), ("with a context", attention(**RATE))):
-    given = (X,) if sentence == "causal" else (X, C)
+for sentence, made, given in (
+    ("causal", own(causal=True, **RATE), (X,)),
+    ("with a context", attention(**RATE), (X, C)),
+):
     test_gradients.case(f"What gets a gradient with dropout, {sentence}.", reached(made, *given))
     slopes = slopes_with_dropout(made, *given)
     test_gradients.case(f"The slopes with dropout, {sentence}.", slopes, tells=False, hidden=True)
 x, c = (drawn(2, 4, n, dtype=torch.float32) for n in (5, 7))
 new = moved(ATTENTION, 5, 7, 12, 0.5, 3, x=(x, c, OWN))
 test_anything.case("On another device.", new, about="devices")
+new = moved(ATTENTION, 5, 7, 12, 0.5, 3, x=(x, c))
+test_anything.case("Without a mask, on another device.", new, about="devices", hidden=True)
+made = attention(**RATE)
+test_gradients.case("What gets a gradient with dropout and a mask.", reached(made, X, C, MASK))
 new = moved(ATTENTION, 5, 5, 12, 0.5, 3, True, x=(x, None, OWN))
 test_anything.case("Causal, on another device.", new, about="devices", hidden=True)
 half = drawn(2, 4, 5, dtype=torch.bfloat16)
