@@ -24,6 +24,8 @@ INPUTS = (
     "values",
     "state",
     "encoder_states",
+    "context",
+    "memory",
 )  # of a layer, in the order of its arguments
 SEEDS = range(6)
 IN_FLOAT32 = {"rtol": 0.0, "atol": 2e-6}
@@ -479,6 +481,40 @@ def tiled_case(rng: Rng, module: ModuleType) -> Case:
     return Case("tiled_attention", options, leaves)
 
 
+def cross_case(rng: Rng, module: ModuleType) -> Case:
+    """The three classes, as seeds count up, with masks; in the attention, some rows have no key."""
+    batch, n_queries, n_keys, num_heads, d_head, d_ff, d_context = sizes(rng, 7)
+    target = ("CrossAttention", "EncoderBlock", "DecoderBlock")[rng.seed % 3]
+    masks = [rng.rand(batch, n) < 0.6 for n in (n_queries, n_keys)]
+    d_model = num_heads * d_head
+    if target != "CrossAttention":
+        for mask in masks:
+            mask[:, 0] = True  # torch's layers give nan in a row without keys
+        options = {"d_model": d_model, "num_heads": num_heads, "d_ff": d_ff, "dropout": 0.5}
+        called_with = dict(zip(("key_mask", "memory_mask"), masks[: 1 + (target[0] == "D")]))
+        more = {"memory": rng.randn(batch, n_keys, d_model)} if target[0] == "D" else {}
+        x = rng.randn(batch, n_queries, d_model)
+    else:
+        is_causal = flag(rng)
+        d_context = d_ff if is_causal else d_context
+        options = {"d_query": d_ff, "d_context": d_context, "d_out": d_model, "dropout": 0.5}
+        options |= {"num_heads": num_heads, "causal": is_causal}
+        masks[1 - is_causal][0] = False
+        called_with = {"key_mask": masks[1 - is_causal]}
+        more = {} if is_causal else {"context": rng.randn(batch, n_keys, d_context)}
+        x = rng.randn(batch, n_queries, d_ff)
+    case = layer_case(rng, module, target, x, **options)
+    return replace(case, leaves=case.leaves | tracked(**more), called_with=called_with)
+
+
+def sliding_case(rng: Rng, module: ModuleType) -> Case:
+    """Any window, with slopes and without."""
+    batch, num_heads, n_tokens, d_head, window = sizes(rng, 5)
+    leaves = {name: rng.randn(batch, num_heads, n_tokens, d_head) for name in "QKV"}
+    leaves |= {"slopes": rng.rand(num_heads)} if flag(rng) else {}
+    return Case("sliding_attention", {"window": window}, tracked(**leaves))
+
+
 @dataclass(frozen=True)
 class TokenCase(Case):
     """A call of a model of tokens, which get no gradients: `called_with` holds them."""
@@ -528,4 +564,6 @@ CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "online_softmax": tiled_case,
     "seq2seq_attention": decoder_case,
     "tiny_gpt": gpt_case,
+    "cross_attention": cross_case,
+    "sliding_window": sliding_case,
 }

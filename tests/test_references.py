@@ -176,6 +176,22 @@ def test_an_online_softmax_is_torchs_softmax(seed: int, references: References) 
         assert_close(actual, expected, "the gradient of the log of the sum")
 
 
+def test_slopes_are_those_of_two_powers_of_two(references: References) -> None:
+    for n in range(1, 66):
+        power = 2 ** (len(f"{n:b}") - 1)
+        exponents = [-8 * h / power for h in range(1, power + 1)]
+        exponents += [-4 * (2 * k + 1) / power for k in range(n - power)]
+        wanted = torch.tensor(exponents).double().exp2()
+        assert_close(references["sliding_window"].alibi_slopes(n), wanted, f"{n} slopes")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_window_of_one_gives_the_values(seed: int, references: References) -> None:
+    Q, K, V = (Rng(seed + n).randn(2, 3, 5, 4) for n in range(3))
+    found = references["sliding_window"].sliding_attention(Q, K, V, 1, Rng(seed).rand(3))
+    assert_close(found, V, "the output")
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_named_attention_is_torchs_attention(seed: int, references: References) -> None:
     module = references["named_attention"]

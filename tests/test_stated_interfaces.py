@@ -81,6 +81,11 @@ SIGNATURES = {
     "tiny_gpt.random_windows": "tokens, n_windows, length",
     "tiny_gpt.train_gpt": ("model, tokens, steps, batch_size=16, learning_rate=0.003, report=None"),
     "tiny_gpt.generate": "model, prompt, n, temperature=1.0, top_k=None",
+    "cross_attention.CrossAttention": "d_query, d_context, d_out, dropout, num_heads, causal=False",
+    "cross_attention.EncoderBlock": "d_model, num_heads, d_ff, dropout",
+    "cross_attention.DecoderBlock": "d_model, num_heads, d_ff, dropout",
+    "sliding_window.alibi_slopes": "num_heads",
+    "sliding_window.sliding_attention": "Q, K, V, window, slopes=None",
     "transformer_block.TransformerBlock": (
         "d_model, num_heads, d_ff, context_length, dropout=0.0, norm_first=True, causal=True"
     ),

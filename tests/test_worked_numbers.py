@@ -423,6 +423,35 @@ def test_tiles_give_the_worked_output(references: References) -> None:
         assert_rounds_to(tiled_attention(Q, K, V, tile, causal=True), rows, "the causal output")
 
 
+def test_another_sequence_gives_the_worked_outputs(references: References) -> None:
+    x = torch.tensor([[[1.0, 0], [0, 1], [1, 1]]])
+    context = torch.tensor([[[2.0, 0], [0, 1], [1, 1], [5, 5]]])
+    rows = {True: [[0, 0], [0, 1], [0.6698, 1]]}
+    rows[False] = [[1.4359, 0.4240], [0.7967, 0.8022], [1.2033, 0.5989]]
+    for causal, wanted in rows.items():
+        module = references["cross_attention"].CrossAttention(2, 2, 2, 0.0, 1, causal)
+        for layer in module.children():
+            if isinstance(layer, nn.Linear):
+                nn.init.eye_(layer.weight)
+        nn.init.zeros_(module.out_proj.bias)
+        mask = torch.tensor([[False, True, True] if causal else [True, True, True, False]])
+        output = module(x, None if causal else context, mask)
+        assert_rounds_to(output, [wanted], "the output")
+
+
+def test_a_window_gives_the_worked_outputs(references: References) -> None:
+    module, V = references["sliding_window"], torch.arange(5.0).view(1, 1, 5, 1)
+    for slopes, wanted in (
+        (None, [0, 0.5, 1, 2, 3]),
+        (torch.tensor([2.0]).log(), [0, 0.6667, 1.4286, 2.4286, 3.4286]),
+    ):
+        output = module.sliding_attention(0 * V, 0 * V, V, 3, slopes)
+        assert_rounds_to(output.flatten(), wanted, "the output")
+    six = [0.25, 0.0625, 0.0156, 0.0039, 0.5, 0.125]
+    assert_rounds_to(module.alibi_slopes(6), six, "six slopes")
+    assert_rounds_to(module.alibi_slopes(4), six[:4], "four slopes")
+
+
 def test_the_worked_places_get_the_worked_weights(references: References) -> None:
     network = references["seq2seq_attention"].AlignmentNetwork(2, 3, 2)
     with torch.no_grad():

@@ -415,6 +415,64 @@ def torch_counting(case: Case, leaves: Leaves) -> Tensor:
     return F.linear(hidden, leaves["linear2.weight"], leaves["linear2.bias"])[:, 1:]
 
 
+def torch_cross_attention(case: Case, leaves: Leaves) -> Tensor:
+    """torch's attention under a boolean mask, or its encoder's or decoder's layer, pre-norm."""
+    x, mask = leaves["x"], case.called_with["key_mask"]
+    if case.target != "CrossAttention":
+        return torch_coder_layer(case, leaves)
+    context = leaves.get("context", x)
+    pairs = mask.unsqueeze(1).expand(-1, x.shape[1], -1)  # (batch, n_queries, n_keys)
+    pairs = pairs.tril() if case.options["causal"] else pairs
+    queries, keys, values = (
+        F.linear(given, leaves[f"{name}.weight"]).unflatten(2, (case.options["num_heads"], -1)).mT
+        for name, given in zip(PROJECTIONS, (x, context, context))
+    )  # (batch, n_tokens, d_head, heads) each
+    heads = [
+        F.scaled_dot_product_attention(*each, attn_mask=pairs)
+        for each in zip(*(projection.unbind(-1) for projection in (queries, keys, values)))
+    ]
+    output = torch.cat(heads, dim=-1)  # (batch, n_queries, d_out)
+    return F.linear(output, leaves["out_proj.weight"], leaves["out_proj.bias"])
+
+
+def torch_coder_layer(case: Case, leaves: Leaves) -> Tensor:
+    """torch's encoder or decoder layer, whose masks are True for padding."""
+    is_decoder = case.target == "DecoderBlock"
+    named = {}
+    parts = {"attention": "self_attn"}
+    if is_decoder:
+        parts = {"self_attention": "self_attn", "cross_attention": "multihead_attn"}
+    for ours, theirs in parts.items():
+        stacked = in_projection(case, leaves, f"{ours}.")
+        named |= {f"{theirs}.{name}": tensor for name, tensor in stacked.items()}
+        for kind in ("weight", "bias"):
+            named[f"{theirs}.out_proj.{kind}"] = leaves[f"{ours}.out_proj.{kind}"]
+    for kind, ours in (("weight", "gamma"), ("bias", "beta")):
+        named |= {f"linear{n}.{kind}": leaves[f"feed_forward.linear{n}.{kind}"] for n in (1, 2)}
+        norms = range(1, 3 + is_decoder)
+        named |= {f"norm{n}.{kind}": leaves[f"norm{n}.{ours}"] for n in norms}
+    made = nn.TransformerDecoderLayer if is_decoder else nn.TransformerEncoderLayer
+    sizes = (case.options[name] for name in ("d_model", "num_heads", "d_ff"))
+    layer = made(*sizes, dropout=0.0, batch_first=True, norm_first=True)
+    x, padding = leaves["x"], ~case.called_with["key_mask"]
+    if not is_decoder:
+        return functional_call(layer, named, (x,), {"src_key_padding_mask": padding})
+    masks = {"tgt_mask": hidden(x, True), "tgt_key_padding_mask": padding}
+    masks["memory_key_padding_mask"] = ~case.called_with["memory_mask"]
+    return functional_call(layer, named, (x, leaves["memory"]), masks)
+
+
+def torch_sliding_attention(case: Case, leaves: Leaves) -> Tensor:
+    """torch's attention with a mask for all pairs, which is added to the scores."""
+    Q, K, V, *slopes = leaves.values()
+    apart = torch.arange(Q.shape[2]).unsqueeze(1) - torch.arange(Q.shape[2])  # i - j
+    mask = torch.zeros(Q.shape[1], *apart.shape).double()  # (num_heads, n_tokens, n_tokens)
+    for each in slopes:
+        mask = -each.view(-1, 1, 1) * apart
+    mask = mask.masked_fill((apart < 0) | (apart >= case.options["window"]), -torch.inf)
+    return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
+
+
 Oracle = Callable[[Case, Leaves], Tensor]
 ORACLES: dict[str, Oracle] = {
     "dictionary_lookup": torch_lookup,
@@ -445,6 +503,8 @@ ORACLES: dict[str, Oracle] = {
     "online_softmax": torch_causal_or_not,
     "seq2seq_attention": torch_decoder,
     "tiny_gpt": torch_gpt,
+    "cross_attention": torch_cross_attention,
+    "sliding_window": torch_sliding_attention,
 }
 
 

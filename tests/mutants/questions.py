@@ -24,6 +24,7 @@ CALLS: dict[str, Callable[[Any, Rng], Iterator[asking.Question]]] = {
         *(scores.stacked_heads, scores.named_attention),
         *(sequences.positional_encoding, sequences.kv_cache, sequences.rotary_embedding),
         *(sequences.grouped_query_attention, sequences.online_softmax),
+        *(sequences.cross_attention, sequences.sliding_window),
         *(training.seq2seq_attention, training.histogram_transformer, training.tiny_gpt),
     )
 }

@@ -220,6 +220,65 @@ def grouped_query_attention(module: ModuleType, rng: Rng) -> Iterator[asking.Que
     yield from asking.of_tokens(make, rng, batch, n_tokens, d_in, context)
 
 
+def cross_attention(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
+    """Draw attention to itself and to another sequence, both blocks, and masks with empty rows."""
+    batch, n_queries, n_keys, heads, d_head, width, d_ff = asking.sizes(rng, 7)
+    d_model = heads * d_head
+    x, context = rng.randn(batch, n_queries, width), rng.randn(batch, n_keys, d_model)
+    tokens = rng.randn(batch, n_queries, d_model)
+    own, other = (rng.rand(batch, n) < 0.6 for n in (n_queries, n_keys))
+    padded = context.masked_fill(~other.unsqueeze(2), torch.nan)
+    sizes = {"CrossAttention": (width, d_model, d_model, 0.0, heads)}
+    sizes |= dict.fromkeys(("EncoderBlock", "DecoderBlock"), (d_model, heads, d_ff, 0.0))
+
+    def made(name: str, *options: Any) -> Any:
+        given = (width, width, d_model, 0.0, heads) if options else sizes[name]
+        return build(getattr(module, name), *given, *options, rng=Rng(rng.seed))
+
+    for shown, name, options, given in (
+        ("self", "CrossAttention", (False,), (x, None, own)),
+        ("causal", "CrossAttention", (True,), (x, None, own)),
+        ("cross", "CrossAttention", (), (x, context)),
+        ("masked", "CrossAttention", (), (x, context, other)),
+        ("nan", "CrossAttention", (), (x, padded, other)),
+        ("encoder", "EncoderBlock", (), (tokens, own)),
+        ("decoder", "DecoderBlock", (), (tokens, context, own, other)),
+    ):
+        make = functools.partial(made, name, *options)
+        yield f"{shown}", lambda make=make, given=given: gradients(make(), *given)
+        yield (
+            f"arguments, {shown}",
+            lambda make=make, given=given: asking.afterwards(make(), *given),
+        )
+        for dtype in asking.LOW:
+            yield (
+                f"{dtype}, {shown}",
+                lambda make=make, given=given, dtype=dtype: asking.low(
+                    make().to(dtype), dtype, *given
+                ),
+            )
+    yield "a context if causal", lambda: made("CrossAttention", True)(x, x)
+    for count, size in ((heads + 1, d_model), (5, 7), (4, 6)):
+        if size % count:
+            call = functools.partial(module.CrossAttention, width, width, size, 0.0, count)
+            yield f"{count} heads for {size}", functools.partial(asking.refusal, call)
+
+
+def sliding_window(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
+    """Draw numbers of heads, windows and slopes."""
+    batch, heads, n_tokens, d_head, window = asking.sizes(rng, 5)
+    Q, K, V = (asking.drawn(rng, batch, heads, n_tokens, d_head) for _ in range(3))
+    slopes = rng.rand(heads)
+    for n in (heads, asking.size(rng, 40)):
+        yield f"{n} slopes", functools.partial(module.alibi_slopes, n)
+    plain = lambda Q, K, V: module.sliding_attention(Q, K, V, window)  # noqa: E731
+    steep = lambda Q, K, V, slopes: module.sliding_attention(Q, K, V, window, slopes)  # noqa: E731
+    yield from asking.function(plain, rng, Q, K, V)
+    yield from asking.function(steep, rng, Q, K, V, slopes)
+    for wrong in (0, -1, -3):
+        yield f"a window of {wrong}", functools.partial(module.sliding_attention, Q, K, V, wrong)
+
+
 def online_softmax(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw chunks, states, tiles, and how much memory they may take."""
     *rows, tile = asking.sizes(rng, 1 + int(rng.randint(0, 4, 1)))

@@ -1,0 +1,33 @@
+# broken: the caller's K is scaled in place
+import math
+
+import torch
+import torch.nn.functional as F
+
+
+def alibi_slopes(num_heads):
+    def powers(n):
+        return [2 ** (-8 * h / n) for h in range(1, n + 1)]
+
+    p = 2 ** int(math.log2(num_heads))
+    slopes = powers(p)
+    if p < num_heads:
+        slopes += powers(2 * p)[::2][: num_heads - p]
+    return torch.tensor(slopes)
+
+
+def sliding_attention(Q, K, V, window, slopes=None):
+    if window < 1:
+        raise ValueError("window must be at least 1")
+    n, d = Q.shape[-2:]
+    K.data.mul_(1 / math.sqrt(d))
+    window = min(window, n)
+    k = F.pad(K, (0, 0, window - 1, 0)).unfold(2, window, 1)
+    v = F.pad(V, (0, 0, window - 1, 0)).unfold(2, window, 1)
+    back = torch.arange(window - 1, -1, -1, device=Q.device)
+    scores = torch.einsum("bhnd,bhndw->bhnw", Q, k)
+    if slopes is not None:
+        scores = scores - slopes.to(scores)[:, None, None] * back
+    real = torch.arange(n, device=Q.device)[:, None] >= back
+    weights = scores.masked_fill(~real, -torch.inf).softmax(-1)
+    return torch.einsum("bhnw,bhndw->bhnd", weights, v)

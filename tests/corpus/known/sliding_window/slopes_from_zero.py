@@ -1,0 +1,30 @@
+# mistake: slopes_from_zero
+import math
+
+import torch
+import torch.nn.functional as F
+
+
+def alibi_slopes(num_heads):
+    lower = 1
+    while lower * 2 <= num_heads:
+        lower *= 2
+    first = 2 ** (-8 * torch.arange(lower) / lower)
+    rest = 2 ** (-8 * torch.arange(0, 2 * lower, 2) / (2 * lower))
+    return torch.cat([first, rest])[:num_heads]
+
+
+def sliding_attention(Q, K, V, window, slopes=None):
+    if window < 1:
+        raise ValueError("window must be at least 1")
+    n, d = Q.shape[-2:]
+    window = min(window, n)
+    k = F.pad(K, (0, 0, window - 1, 0)).unfold(2, window, 1)
+    v = F.pad(V, (0, 0, window - 1, 0)).unfold(2, window, 1)
+    back = torch.arange(window - 1, -1, -1, device=Q.device)
+    scores = torch.einsum("bhnd,bhndw->bhnw", Q, k) / math.sqrt(d)
+    if slopes is not None:
+        scores = scores - slopes.to(scores)[:, None, None] * back
+    real = torch.arange(n, device=Q.device)[:, None] >= back
+    weights = scores.masked_fill(~real, -torch.inf).softmax(-1)
+    return torch.einsum("bhnw,bhndw->bhnd", weights, v)
