@@ -72,6 +72,12 @@ SIGNATURES = {
     "tiny_gpt.random_windows": "tokens, n_windows, length",
     "tiny_gpt.train_gpt": ("model, tokens, steps, batch_size=16, learning_rate=0.003, report=None"),
     "tiny_gpt.generate": "model, prompt, n, temperature=1.0, top_k=None",
+    "byte_pair_encoding.train": "data, num_merges",
+    "byte_pair_encoding.encode": "data, merges, special=None",
+    "byte_pair_encoding.decode": "tokens, merges, special=None",
+    "sampling.distribution": "logits, temperature=1.0, top_k=None, top_p=None",
+    "sampling.draw": "probabilities, u",
+    "sampling.speculate": "draft_tokens, draft, target, u, v",
     "transformer_block.TransformerBlock": (
         "d_model, num_heads, d_ff, context_length, dropout=0.0, norm_first=True, causal=True"
     ),

@@ -66,7 +66,7 @@ test_cold = Check("Temperature 0 gives all to the first of the largest logits.",
 test_cold.case("Rows without ties.", output(LAW, drawn(7, 5), 0.0))
 test_cold.case("Rows with ties.", output(LAW, whole(4, 6, among=2), 0))
 test_cold.case("With top-k and top-p.", output(LAW, whole(4, 6, among=3), 0.0, 3, 0.9))
-test_cold.case("Other rows.", output(LAW, whole(3, 4, 5, among=3), 0.0), hidden=True)
+test_cold.case("Other rows, temperature 0.", output(LAW, whole(3, 4, 5, among=3), 0.0), hidden=True)
 
 test_top_k = Check(
     "Of the logits, the top_k largest stay, and those that equal the last.", points=2
@@ -74,10 +74,10 @@ test_top_k = Check(
 top_k = test_top_k.case
 for k in (1, 3):
     top_k(f"The {k} largest.", output(LAW, drawn(6, 7), top_k=k))
-top_k("As many rows as tokens.", output(LAW, drawn(6, 6), top_k=2), about="square")
+top_k("As many rows as tokens, top-k.", output(LAW, drawn(6, 6), top_k=2), about="square")
 top_k("With a temperature.", output(LAW, drawn(2, 5, 7), 0.6, 4))
 top_k("Equal logits.", output(LAW, whole(4, 9), top_k=3), about=TIES)
-top_k("No leading axis.", output(LAW, drawn(12), top_k=5), about="leading axes")
+top_k("No leading axis, top-k.", output(LAW, drawn(12), top_k=5), about="leading axes")
 top_k("Exactly the vocabulary.", output(LAW, drawn(3, 5), top_k=5), about="options")
 top_k(
     "Whether a top_k above the vocabulary works.",
@@ -89,7 +89,7 @@ top_k(
     output(LAW, lambda rng: hidden_logits(rng, 4, 7), top_k=3),
     about="extreme scores",
 )
-top_k("Other rows.", output(LAW, drawn(3, 2, 9), 1.3, 2), hidden=True)
+top_k("Other rows, top-k.", output(LAW, drawn(3, 2, 9), 1.3, 2), hidden=True)
 top_k("Other equal logits.", output(LAW, whole(5, 8), top_k=2), about=TIES, hidden=True)
 
 
@@ -104,18 +104,18 @@ test_top_p = Check("Of the probabilities, the likely ones with a mass of top_p s
 top_p = test_top_p.case
 for p in (0.3, 0.7, 0.95):
     top_p(f"A mass of {p}.", output(LAW, drawn(6, 7), top_p=p))
-top_p("As many rows as tokens.", output(LAW, drawn(7, 7), top_p=0.6), about="square")
-top_p("With a temperature.", output(LAW, drawn(2, 5, 7), 0.5, top_p=0.8))
+top_p("As many rows as tokens, top-p.", output(LAW, drawn(7, 7), top_p=0.6), about="square")
+top_p("With a temperature, top-p.", output(LAW, drawn(2, 5, 7), 0.5, top_p=0.8))
 top_p("After top-k.", output(LAW, drawn(8, 9), top_k=5, top_p=0.75), about="options")
-top_p("Equal logits.", output(LAW, whole(6, 8), top_p=0.6), about=TIES)
+top_p("Equal logits, top-p.", output(LAW, whole(6, 8), top_p=0.6), about=TIES)
 top_p("All equal.", output(LAW, torch.zeros(2, 7).double(), top_p=0.5), about=TIES)
-top_p("No leading axis.", output(LAW, drawn(12), top_p=0.85), about="leading axes")
+top_p("No leading axis, top-p.", output(LAW, drawn(12), top_p=0.85), about="leading axes")
 top_p("A mass of 1.", output(LAW, drawn(3, 5), top_p=1.0), about="options")
 top_p("Next to nothing.", output(LAW, drawn(6, 5), top_p=1e-6), about="options")
 top_p("Logits of any size.", output(LAW, drawn(3, 7, times=1e4), top_p=0.9), about="extreme scores")
-top_p("Other rows.", output(LAW, drawn(3, 2, 9), 1.4, top_p=0.65), hidden=True)
+top_p("Other rows, top-p.", output(LAW, drawn(3, 2, 9), 1.4, top_p=0.65), hidden=True)
 top_p("All steps.", output(LAW, drawn(3, 3, 11), 1.5, 6, 0.7), about="options", hidden=True)
-top_p("Other equal logits.", output(LAW, whole(7, 9), top_p=0.4), about=TIES, hidden=True)
+top_p("Other equal logits, top-p.", output(LAW, whole(7, 9), top_p=0.4), about=TIES, hidden=True)
 
 
 def number(value):
