@@ -97,6 +97,8 @@ def _values_in(value: Any) -> Iterator[Value]:
             yield from _values_in(value.values)
         case str() if len(value) >= LETTERS:
             yield value
+        case wire.WireBytes():
+            yield from _values_in(value.data.decode("latin-1"))
         case wire.WireTensor():
             yield from _table(wire.unpack_tensor(value).detach().flatten().tolist())
         case wire.WireList() | wire.WireTuple():

@@ -207,6 +207,15 @@ def tempered_case(rng: Rng, module: ModuleType) -> Case:
     )
 
 
+def distribution_case(rng: Rng, module: ModuleType) -> Case:
+    options = {
+        "temperature": 0.3 + float(rng.rand(1)) * 2,
+        "top_k": 1 + int(rng.randint(0, 8, 1)),
+        "top_p": 0.05 + 0.95 * float(rng.rand(1)),
+    }
+    return Case("distribution", options, tracked(logits=rng.randn(*sizes(rng, 3))))
+
+
 def entropy_case(rng: Rng) -> Case:
     """Weights none of which is 0, where the entropy has a slope."""
     weights = rng.randn(*sizes(rng, 1 + int(rng.randint(0, 4, 1)))).softmax(dim=-1)
@@ -566,4 +575,5 @@ CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "tiny_gpt": gpt_case,
     "cross_attention": cross_case,
     "sliding_window": sliding_case,
+    "sampling": distribution_case,
 }

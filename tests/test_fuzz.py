@@ -61,7 +61,8 @@ def a_tensor(rng: Random) -> dict[str, Any]:
 def a_value(rng: Random, depth: int = 0) -> Any:
     match rng.randrange(4 if depth > 3 else 7):
         case 0:
-            return rng.choice((*WILD, *NAMES, None, True, math.nan, -math.inf, b"", {}, []))
+            raw = {"type": "b", "data": rng.choice((b"", b"\xff", "a"))}
+            return rng.choice((*WILD, *NAMES, None, True, math.nan, -math.inf, b"", {}, [], raw))
         case 1 | 2:
             return a_tensor(rng)
         case 3:

@@ -56,6 +56,8 @@ EXAMPLES = {
     "grouped_query_attention": " 7.3106  2.6894",
     "cross_attention": " 1.4359  0.4240",
     "sliding_window": " 0.5000  0.6667",
+    "byte_pair_encoding": "'tokens': [258, 100, 258, 97, 99]",
+    "sampling": " 0.0000  0.4706  0.0000  0.2941  0.2353",
     "cross_entropy": "tensor(0.7531)",
     "perplexity": "tensor(2.1236)",
     "top_k": "   -inf  4.0000    -inf  3.0000\n 0.0000  0.0000    -inf    -inf",

@@ -86,6 +86,12 @@ SIGNATURES = {
     "cross_attention.DecoderBlock": "d_model, num_heads, d_ff, dropout",
     "sliding_window.alibi_slopes": "num_heads",
     "sliding_window.sliding_attention": "Q, K, V, window, slopes=None",
+    "byte_pair_encoding.train": "data, num_merges",
+    "byte_pair_encoding.encode": "data, merges, special=None",
+    "byte_pair_encoding.decode": "tokens, merges, special=None",
+    "sampling.distribution": "logits, temperature=1.0, top_k=None, top_p=None",
+    "sampling.draw": "probabilities, u",
+    "sampling.speculate": "draft_tokens, draft, target, u, v",
     "transformer_block.TransformerBlock": (
         "d_model, num_heads, d_ff, context_length, dropout=0.0, norm_first=True, causal=True"
     ),

@@ -32,6 +32,11 @@ def test_plain_values_come_back_equal(value: list[object]) -> None:
     assert crossed(nested) == nested
 
 
+@given(st.binary(max_size=300))
+def test_bytes_come_back_as_bytes_also_as_a_key(data: bytes) -> None:
+    assert crossed([data, {data: 256}]) == [data, {data: 256}]
+
+
 @pytest.mark.parametrize("dtype", wire.DTYPES.values(), ids=str)
 def test_every_dtype_comes_back_bit_for_bit(dtype: torch.dtype) -> None:
     tensor = (torch.arange(24) % 5).view(2, 3, 4).to(dtype)
@@ -117,7 +122,7 @@ def test_a_long_frame_is_refused_before_it_is_read() -> None:
 
 
 def test_what_is_not_on_the_list_does_not_cross() -> None:
-    for thing in (object(), {1, 2}, b"bytes", 2**64, lambda: None):
+    for thing in (object(), {1, 2}, bytearray(b"bytes"), 2**64, lambda: None):
         with pytest.raises(wire.Malformed):
             crossed(thing)
     for tensor in (torch.zeros(2, dtype=torch.complex64), torch.eye(2).to_sparse()):

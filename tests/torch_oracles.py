@@ -215,6 +215,19 @@ def torch_tempered_softmax(case: Case, leaves: Leaves) -> Tensor:
     return torch.distributions.Categorical(logits=logits).probs
 
 
+def torch_distribution(case: Case, leaves: Leaves) -> Tensor:
+    """Categorical distributions over fewer and fewer tokens, one row and one token at a time."""
+    temperature, top_k, top_p = case.options.values()
+    rows = []
+    for logits in leaves["logits"].flatten(0, -2):
+        order = logits.argsort(descending=True)[:top_k]
+        law = torch.distributions.Categorical(logits=logits[order] / temperature).probs
+        count = next((n for n in range(1, len(order)) if law[:n].sum() >= top_p), len(order))
+        kept = torch.distributions.Categorical(logits=logits[order[:count]] / temperature).probs
+        rows.append(torch.zeros_like(logits).scatter(0, order[:count], kept))
+    return torch.stack(rows).view_as(leaves["logits"])
+
+
 def torch_entropy(case: Case, leaves: Leaves) -> Tensor:
     return torch.special.entr(leaves["weights"]).sum(dim=-1)
 
@@ -505,6 +518,7 @@ ORACLES: dict[str, Oracle] = {
     "tiny_gpt": torch_gpt,
     "cross_attention": torch_cross_attention,
     "sliding_window": torch_sliding_attention,
+    "sampling": torch_distribution,
 }
 
 

@@ -107,8 +107,10 @@ def _blank(right, args, kwargs, make, self=None):
 def _blank_all(out, make):
     if isinstance(out, (list, tuple)):
         return type(out)([_blank_all(each, make) for each in out])
-    if isinstance(out, float):
-        return make(torch.tensor(out)).item()
+    if isinstance(out, bytes):
+        return bytes(abs(each) % 256 for each in _blank_all(list(out), make))
+    if type(out) in (int, float):  # True is no number here
+        return type(out)(make(torch.tensor(float(out))).item())
     is_replaced = isinstance(out, torch.Tensor) and out.is_floating_point()
     return make(out) if is_replaced else out
 """

@@ -204,6 +204,8 @@ def describe(value: Any) -> str:
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, str):
         return f"a string ({value[:40]!r})"
+    if isinstance(value, bytes):
+        return f"bytes ({value[:40]!r})"
     name = type_name(value) if isinstance(value, Remote) else type(value).__name__
     if name == ARRAY:
         return "a NumPy array"

@@ -172,7 +172,7 @@ def copied(value: Any) -> Any:
     if isinstance(value, list | tuple):
         parts = [copied(each) for each in value]
         return copied if any(each is copied for each in parts) else type(value)(parts)
-    return value if value is None or isinstance(value, bool | int | float | str) else copied
+    return value if value is None or isinstance(value, bool | int | float | str | bytes) else copied
 
 
 def _numbers(result: Any) -> Tensor:

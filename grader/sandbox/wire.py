@@ -74,6 +74,12 @@ class WireTensor(msgspec.Struct, tag="t", frozen=True):
     leaf: bool = True  # its number in the sender's autograd graph
 
 
+class WireBytes(msgspec.Struct, tag="b", frozen=True):
+    """Bytes, in a struct because a decoder takes only one kind of text in a union."""
+
+    data: bytes
+
+
 class WireList(msgspec.Struct, tag="l", frozen=True):
     """A list."""
 
@@ -102,7 +108,8 @@ class Handle(msgspec.Struct, tag="h", frozen=True):
 
 # Replaces `report(step, loss)` among a call's arguments: each call of it sends a `TrainingStep`.
 REPORT = Handle(0, "function")
-Value = None | bool | Int64 | float | str | WireTensor | WireList | WireTuple | WireDict | Handle
+Plain = None | bool | Int64 | float | str
+Value = Plain | WireBytes | WireTensor | WireList | WireTuple | WireDict | Handle
 
 
 # --- requests, host to worker -----------------------------------------------------------------
@@ -396,6 +403,8 @@ def pack(value: Any, tensor: Callable[[Tensor], Value], other: Callable[[Any], V
         return tensor(value)
     if value is None or kind in (bool, float, str) or (kind is int and -(2**63) <= value < 2**63):
         return value  # type: ignore[no-any-return]
+    if kind is bytes:
+        return WireBytes(value)
     base = next((base for base in CONTAINERS if is_a(value, base)), None)
     if base is None:
         return other(value)
@@ -424,6 +433,8 @@ def unpack(value: Any, tensor: Callable[[WireTensor], Any], handle: Callable[[Ha
             return tensor(value)
         if isinstance(value, Handle):
             return handle(value)
+        if isinstance(value, WireBytes):
+            return value.data
         if isinstance(value, WireList):
             return [inner(item, depth + 1) for item in value.items]
         if isinstance(value, WireTuple):

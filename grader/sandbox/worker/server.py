@@ -420,7 +420,8 @@ def _kept(sent: wire.Value, passed: Any) -> bool:
         )
     if isinstance(sent, wire.WireTensor | wire.Handle):
         return True
-    return kind is type(sent) and (passed == sent or passed != passed)  # noqa: PLR0124 (nan)
+    plain = sent.data if isinstance(sent, wire.WireBytes) else sent
+    return kind is type(plain) and (passed == plain or passed != passed)  # noqa: PLR0124 (nan)
 
 
 def _changed(before: wire.WireTensor, after: Tensor) -> wire.WireTensor | None:
