@@ -466,6 +466,26 @@ def counting_case(rng: Rng, module: ModuleType) -> Case:
     return TokenCase(layer.target, options, parameters(layer.leaves), tokens)
 
 
+def loss_case(rng: Rng, module: ModuleType) -> Case:
+    """Targets of which some are ignored, not the first one, with label smoothing or without."""
+    logits = rng.randn(*sizes(rng, 1 + int(rng.randint(0, 4, 1)))) * 3
+    index = int(rng.randint(-2, logits.shape[-1], 1))
+    targets = rng.randint(0, logits.shape[-1], *logits.shape[:-1])
+    targets = targets.masked_fill(rng.rand(*targets.shape) < 0.3, index)
+    targets.view(-1)[0] = int(index == 0) % logits.shape[-1]
+    options = {"targets": targets, "ignore_index": index}
+    options["label_smoothing"] = float(rng.rand(1)) if flag(rng) else 0.0
+    return Case("cross_entropy", options, tracked(logits=logits))
+
+
+def rate_case(rng: Rng, module: ModuleType) -> Case:
+    """A rate of the warm-up or of the cosine."""
+    warmup, more = sizes(rng, 2)
+    step, total = 1 + int(rng.randint(0, warmup + more, 1)), warmup + more
+    limits = tracked(peak=1 + rng.rand(1), floor=rng.rand(1))
+    return Case("learning_rate", {"step": step, "warmup": warmup, "total": total}, limits)
+
+
 CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "dictionary_lookup": lookup_case,
     "masked_softmax": masked_case,
@@ -492,4 +512,6 @@ CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "online_softmax": tiled_case,
     "seq2seq_attention": decoder_case,
     "tiny_gpt": gpt_case,
+    "cross_entropy": loss_case,
+    "adamw": rate_case,
 }

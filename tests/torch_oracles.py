@@ -374,6 +374,25 @@ def torch_counting(case: Case, leaves: Leaves) -> Tensor:
     return F.linear(hidden, leaves["linear2.weight"], leaves["linear2.bias"])[:, 1:]
 
 
+def torch_loss(case: Case, leaves: Leaves) -> Tensor:
+    given = {name: case.options[name] for name in ("ignore_index", "label_smoothing")}
+    rows = leaves["logits"].reshape(-1, leaves["logits"].shape[-1])
+    return F.cross_entropy(rows, case.options["targets"].reshape(-1), **given)
+
+
+def torch_rate(case: Case, leaves: Leaves) -> Tensor:
+    """The rate of torch's scheduler in the cosine, and a share of the peak in the warm-up."""
+    step, warmup, total = (case.options[name] for name in ("step", "warmup", "total"))
+    if step <= warmup:
+        return leaves["peak"] * step / warmup + 0 * leaves["floor"]
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, total - warmup)
+    for _ in range(step - warmup):
+        optimizer.step()
+        scheduler.step()
+    return torch.lerp(leaves["floor"], leaves["peak"], scheduler.get_last_lr()[0])
+
+
 Oracle = Callable[[Case, Leaves], Tensor]
 ORACLES: dict[str, Oracle] = {
     "dictionary_lookup": torch_lookup,
@@ -401,6 +420,8 @@ ORACLES: dict[str, Oracle] = {
     "online_softmax": torch_causal_or_not,
     "seq2seq_attention": torch_decoder,
     "tiny_gpt": torch_gpt,
+    "cross_entropy": torch_loss,
+    "adamw": torch_rate,
 }
 
 
