@@ -479,11 +479,13 @@ def loss_case(rng: Rng, module: ModuleType) -> Case:
 
 
 def rate_case(rng: Rng, module: ModuleType) -> Case:
-    """A rate of the warm-up or of the cosine."""
+    """A rate on the cosine, between the end of the warm-up and the last step."""
     warmup, more = sizes(rng, 2)
-    step, total = 1 + int(rng.randint(0, warmup + more, 1)), warmup + more
+    step = warmup + 1 + int(rng.randint(0, more, 1))
     limits = tracked(peak=1 + rng.rand(1), floor=rng.rand(1))
-    return Case("learning_rate", {"step": step, "warmup": warmup, "total": total}, limits)
+    return Case(
+        "learning_rate", {"step": step, "warmup": warmup, "total": warmup + more + 1}, limits
+    )
 
 
 CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {

@@ -381,16 +381,14 @@ def torch_loss(case: Case, leaves: Leaves) -> Tensor:
 
 
 def torch_rate(case: Case, leaves: Leaves) -> Tensor:
-    """The rate of torch's scheduler in the cosine, and a share of the peak in the warm-up."""
+    """The rate of torch's scheduler, for a rate of 1, between floor and peak."""
     step, warmup, total = (case.options[name] for name in ("step", "warmup", "total"))
-    if step <= warmup:
-        return leaves["peak"] * step / warmup + 0 * leaves["floor"]
     optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, total - warmup)
     for _ in range(step - warmup):
         optimizer.step()
         scheduler.step()
-    return torch.lerp(leaves["floor"], leaves["peak"], scheduler.get_last_lr()[0])
+    return leaves["floor"] + (leaves["peak"] - leaves["floor"]) * scheduler.get_last_lr()[0]
 
 
 Oracle = Callable[[Case, Leaves], Tensor]

@@ -60,7 +60,7 @@ def clip_gradients(params, max_norm):
 
 def run_steps(
     groups: list[dict[str, Any]],
-    gradients: list[list[Tensor | None]],
+    gradients: list[list[Any]],
     state: dict[str, Any] | None = None,
     **options: Any,
 ) -> tuple[list[list[Tensor]], dict[str, Any]]:
@@ -87,7 +87,7 @@ def run_steps(
     return history, optimizer.state_dict()
 
 
-def clipped(gradients: list[Tensor | None], max_norm: float) -> tuple[list[Tensor | None], float]:
+def clipped(gradients: list[Any], max_norm: float) -> tuple[list[Any], float]:
     """Return copies of gradients after `clip_gradients`, and the norm that it returned."""
     params = []
     for gradient in gradients:
