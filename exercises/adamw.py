@@ -115,7 +115,7 @@ def clip_gradients(params: Iterable[nn.Parameter], max_norm: float) -> Tensor:
 
 def run_steps(
     groups: list[dict[str, Any]],
-    gradients: list[list[Tensor | None]],
+    gradients: list[list[Any]],
     state: dict[str, Any] | None = None,
     **options: Any,
 ) -> tuple[list[list[Tensor]], dict[str, Any]]:
@@ -142,7 +142,7 @@ def run_steps(
     return history, optimizer.state_dict()
 
 
-def clipped(gradients: list[Tensor | None], max_norm: float) -> tuple[list[Tensor | None], float]:
+def clipped(gradients: list[Any], max_norm: float) -> tuple[list[Any], float]:
     """Return copies of gradients after `clip_gradients`, and the norm that it returned."""
     params = []
     for gradient in gradients:
