@@ -544,6 +544,28 @@ def counting_case(rng: Rng, module: ModuleType) -> Case:
     return TokenCase(layer.target, options, parameters(layer.leaves), tokens)
 
 
+def loss_case(rng: Rng, module: ModuleType) -> Case:
+    """Targets of which some are ignored, not the first one, with label smoothing or without."""
+    logits = rng.randn(*sizes(rng, 1 + int(rng.randint(0, 4, 1)))) * 3
+    index = int(rng.randint(-2, logits.shape[-1], 1))
+    targets = rng.randint(0, logits.shape[-1], *logits.shape[:-1])
+    targets = targets.masked_fill(rng.rand(*targets.shape) < 0.3, index)
+    targets.view(-1)[0] = int(index == 0) % logits.shape[-1]
+    options = {"targets": targets, "ignore_index": index}
+    options["label_smoothing"] = float(rng.rand(1)) if flag(rng) else 0.0
+    return Case("cross_entropy", options, tracked(logits=logits))
+
+
+def rate_case(rng: Rng, module: ModuleType) -> Case:
+    """A rate on the cosine, between the end of the warm-up and the last step."""
+    warmup, more = sizes(rng, 2)
+    step = warmup + 1 + int(rng.randint(0, more, 1))
+    limits = tracked(peak=1 + rng.rand(1), floor=rng.rand(1))
+    return Case(
+        "learning_rate", {"step": step, "warmup": warmup, "total": warmup + more + 1}, limits
+    )
+
+
 CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "dictionary_lookup": lookup_case,
     "masked_softmax": masked_case,
@@ -576,4 +598,6 @@ CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "cross_attention": cross_case,
     "sliding_window": sliding_case,
     "sampling": distribution_case,
+    "cross_entropy": loss_case,
+    "adamw": rate_case,
 }

@@ -58,6 +58,7 @@ EXAMPLES = {
     "sliding_window": " 0.5000  0.6667",
     "byte_pair_encoding": "'tokens': [258, 100, 258, 97, 99]",
     "sampling": " 0.0000  0.4706  0.0000  0.2941  0.2353",
+    "adamw": " 0.8500\n 0.8128\n 0.7672",
     "cross_entropy": "tensor(0.7531)",
     "perplexity": "tensor(2.1236)",
     "top_k": "   -inf  4.0000    -inf  3.0000\n 0.0000  0.0000    -inf    -inf",

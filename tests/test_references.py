@@ -21,6 +21,7 @@ from reference_cases import (
     entropy_case,
     feed_forward_case,
     loaded,
+    loss_case,
     masked_case,
     multi_head_case,
     named_case,
@@ -470,6 +471,70 @@ def test_products_of_rotated_vectors_depend_on_the_distance_alone(
         assert_close(other, products[0], "the product at other positions")
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_gradient_by_hand_is_that_of_autograd(seed: int, references: References) -> None:
+    case, module = loss_case(Rng(seed), references["cross_entropy"]), references["cross_entropy"]
+    logits = case.leaves["logits"]
+    (wanted,) = torch.autograd.grad(case.function(module)(case.leaves), logits)
+    found = module.cross_entropy_gradient(logits.detach(), **case.options)
+    assert_close(found, wanted, "the gradient")
+    assert_close(found.sum(-1), torch.zeros_like(found[..., 0]), "the sum of each row")
+
+
+def test_a_loss_of_nothing_is_zero(references: References) -> None:
+    logits, targets = Rng(0).randn(3, 4).requires_grad_(), torch.full((3,), -100)
+    loss = references["cross_entropy"].cross_entropy(logits, targets, label_smoothing=0.3)
+    (gradient,) = torch.autograd.grad(loss, logits)
+    assert loss == 0
+    assert not gradient.any()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_ten_steps_are_those_of_torchs_adamw(seed: int, references: References) -> None:
+    rng, module = Rng(seed), references["adamw"]
+    given = {"lr": 0.1 + float(rng.rand(1)), "betas": (0.7, 0.9), "eps": 0.01, "weight_decay": 0.3}
+    params = [rng.randn(*sizes(rng, n)) for n in (1, 2, 3)]
+    gradients = [[rng.randn(*p.shape) for p in params] for _ in range(10)]
+    for step in (0, 1, 4):
+        gradients[step][2] = None
+    groups = [{"params": params[:2]}, {"params": params[2:], "lr": 0.2, "weight_decay": 0.0}]
+    history, _ = module.run_steps(groups, gradients, **given)
+
+    leaves = [nn.Parameter(p.clone()) for p in params]
+    optimizer = torch.optim.AdamW(
+        [groups[0] | {"params": leaves[:2]}, groups[1] | {"params": leaves[2:]}], **given
+    )
+    for found, step in zip(history, gradients, strict=True):
+        for leaf, gradient in zip(leaves, step, strict=True):
+            leaf.grad = gradient
+        optimizer.step()
+        for one, other in zip(found, leaves, strict=True):
+            assert_close(one, other.detach(), "a parameter")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_first_step_is_the_rate(seed: int, references: References) -> None:
+    rng = Rng(seed)
+    parameter, gradient = rng.randn(5), rng.randn(5) * 10.0 ** int(rng.randint(-2, 4, 1))
+    given = {"lr": 0.3, "eps": 1e-15, "weight_decay": 0.0}
+    history, _ = references["adamw"].run_steps([{"params": [parameter]}], [[gradient]], **given)
+    assert_close(history[0][0], parameter - 0.3 * gradient.sign(), "the parameter")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_gradients_are_clipped_as_torch_does(seed: int, references: References) -> None:
+    rng = Rng(seed)
+    gradients = [rng.randn(*sizes(rng, n)) * 9 for n in (1, 2, 3)]
+    found, norm = references["adamw"].clipped(gradients, 5.0)
+    leaves = [nn.Parameter(torch.zeros_like(each)) for each in gradients]
+    for leaf, gradient in zip(leaves, gradients, strict=True):
+        leaf.grad = gradient.clone()
+    wanted = nn.utils.clip_grad_norm_(leaves, 5.0)
+    assert_close(torch.tensor(norm, dtype=wanted.dtype), wanted, "the norm")
+    for one, leaf in zip(found, leaves, strict=True):
+        assert_close(one, leaf.grad, "a gradient", rtol=1e-6, atol=1e-6)
+
+
 def nothing_left(case: Case, leaves: Leaves) -> Tensor:
     """What a layer gives if all that it may drop is dropped."""
     if "token_embedding.weight" in leaves:  # the final norm turns zeros into beta
@@ -572,6 +637,8 @@ BROKEN = {  # fault: exercise, what the solution says, what is put there, what i
     "dropped in evaluation": ("attention_dropout", "if not training", "if training", "the output"),
     "cosines first": ("positional_encoding", "angles.sin()", "angles.cos()", "the output"),
     "turned back": ("rotary_embedding", "+ b * cos", "- b * cos", "the output"),
+    "mean over all": ("cross_entropy", "max(len(losses), 1)", "targets.numel()", "the output"),
+    "whole wave": ("adamw", "cos(math.pi", "cos(2 * math.pi", "the output"),
     "norm skipped": ("transformer_block", "(self.norm2(x))", "(x)", "the output"),
 }
 

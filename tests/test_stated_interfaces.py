@@ -92,6 +92,13 @@ SIGNATURES = {
     "sampling.distribution": "logits, temperature=1.0, top_k=None, top_p=None",
     "sampling.draw": "probabilities, u",
     "sampling.speculate": "draft_tokens, draft, target, u, v",
+    "cross_entropy.cross_entropy": "logits, targets, ignore_index=-100, label_smoothing=0.0",
+    "cross_entropy.cross_entropy_gradient": (
+        "logits, targets, ignore_index=-100, label_smoothing=0.0"
+    ),
+    "adamw.AdamW": "params, lr=0.001, betas=(0.9, 0.999), eps=1e-08, weight_decay=0.01",
+    "adamw.learning_rate": "step, peak, warmup, total, floor=0.0",
+    "adamw.clip_gradients": "params, max_norm",
     "transformer_block.TransformerBlock": (
         "d_model, num_heads, d_ff, context_length, dropout=0.0, norm_first=True, causal=True"
     ),

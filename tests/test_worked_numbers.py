@@ -484,3 +484,28 @@ def test_a_decoder_gives_the_worked_logits(
     assert_rounds_to(logits, [[*first, last]], "the logits")
     rows = [[0.2879, 0.3289, 0.3832], [0.2799, 0.3352, 0.3849], [0.3021, 0.3369, 0.3611]]
     assert_rounds_to(alignment, [rows], "the alignment")
+
+
+def test_the_worked_loss_and_its_gradient(references: References) -> None:
+    module = references["cross_entropy"]
+    logits = torch.tensor([[2.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 5.0, 1.0]])
+    targets = torch.tensor([0, 2, -100])
+    assert_rounds_to(module.cross_entropy(logits, targets), 0.7531, "the loss")
+    smoothed = module.cross_entropy(logits, targets, label_smoothing=0.3)
+    assert_rounds_to(smoothed, 0.9031, "the smoothed loss")
+    gradient = module.cross_entropy_gradient(logits, targets, label_smoothing=0.3)
+    rows = [[-0.0674, 0.0724, -0.0050], [0.1167, 0.1167, -0.2333], [0.0, 0.0, 0.0]]
+    assert_rounds_to(gradient, rows, "the gradient")
+
+
+def test_the_worked_steps_rates_and_norms(references: References) -> None:
+    module, gradients = references["adamw"], torch.tensor([[0.5], [-0.5], [0.1]])
+    groups, given = [{"params": [torch.ones(1)]}], [[gradient] for gradient in gradients]
+    history, _ = module.run_steps(groups, given, lr=0.1, weight_decay=0.5)
+    steps = torch.cat([params[0] for params in history])
+    assert_rounds_to(steps, [0.85, 0.8128, 0.7672], "the steps")
+    rates = [module.learning_rate(step, 1.0, 4, 12, 0.1) for step in (1, 4, 8, 10, 12)]
+    assert_rounds_to(torch.tensor(rates), [0.25, 1.0, 0.55, 0.2318, 0.1], "the rates")
+    clipped, norm = module.clipped([torch.tensor([3.0]), torch.tensor([4.0])], 1.0)
+    assert_rounds_to(torch.cat(clipped), [0.6, 0.8], "the gradients")
+    assert norm == 5

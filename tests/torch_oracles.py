@@ -484,6 +484,21 @@ def torch_sliding_attention(case: Case, leaves: Leaves) -> Tensor:
         mask = -each.view(-1, 1, 1) * apart
     mask = mask.masked_fill((apart < 0) | (apart >= case.options["window"]), -torch.inf)
     return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
+def torch_loss(case: Case, leaves: Leaves) -> Tensor:
+    given = {name: case.options[name] for name in ("ignore_index", "label_smoothing")}
+    rows = leaves["logits"].reshape(-1, leaves["logits"].shape[-1])
+    return F.cross_entropy(rows, case.options["targets"].reshape(-1), **given)
+
+
+def torch_rate(case: Case, leaves: Leaves) -> Tensor:
+    """The rate of torch's scheduler, for a rate of 1, between floor and peak."""
+    step, warmup, total = (case.options[name] for name in ("step", "warmup", "total"))
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, total - warmup)
+    for _ in range(step - warmup):
+        optimizer.step()
+        scheduler.step()
+    return leaves["floor"] + (leaves["peak"] - leaves["floor"]) * scheduler.get_last_lr()[0]
 
 
 Oracle = Callable[[Case, Leaves], Tensor]
@@ -519,6 +534,8 @@ ORACLES: dict[str, Oracle] = {
     "cross_attention": torch_cross_attention,
     "sliding_window": torch_sliding_attention,
     "sampling": torch_distribution,
+    "cross_entropy": torch_loss,
+    "adamw": torch_rate,
 }
 
 
