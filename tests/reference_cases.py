@@ -466,6 +466,18 @@ def counting_case(rng: Rng, module: ModuleType) -> Case:
     return TokenCase(layer.target, options, parameters(layer.leaves), tokens)
 
 
+def patch_case(rng: Rng, module: ModuleType) -> Case:
+    """The function, or the class, as seeds count up; patches that touch, or overlap."""
+    batch, channels, patch, rows, columns, d_model = sizes(rng, 6)
+    stride = int(rng.randint(1, patch + 1, 1)) if flag(rng) else None
+    height, width = (patch + n * (stride or patch) for n in (rows - 1, columns - 1))
+    images, options = rng.randn(batch, channels, height, width), {"patch": patch, "stride": stride}
+    if rng.seed % 2:
+        return Case("patches", options, tracked(images=images))
+    options |= {"height": height, "width": width, "channels": channels, "d_model": d_model}
+    return layer_case(rng, module, "PatchEmbedding", images, **options)
+
+
 CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "dictionary_lookup": lookup_case,
     "masked_softmax": masked_case,
@@ -492,4 +504,5 @@ CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "online_softmax": tiled_case,
     "seq2seq_attention": decoder_case,
     "tiny_gpt": gpt_case,
+    "patch_embedding": patch_case,
 }

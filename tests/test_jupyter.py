@@ -54,6 +54,7 @@ EXAMPLES = {
     "tiny_gpt": " 1.0000 -2.0000  2.0000\n-1.0000  2.0000 -2.0000",
     "kv_cache": " 0.5989  1.2033  0.2775  1.7225",
     "grouped_query_attention": " 7.3106  2.6894",
+    "patch_embedding": " 2.0000  3.0000  8.0000  9.0000 26.0000 27.0000 32.0000 33.0000",
     "cross_entropy": "tensor(0.7531)",
     "perplexity": "tensor(2.1236)",
     "top_k": "   -inf  4.0000    -inf  3.0000\n 0.0000  0.0000    -inf    -inf",

@@ -162,6 +162,17 @@ def encoder_names(case: Case, leaves: Leaves) -> Leaves:
     return named
 
 
+def torch_patch_embedding(case: Case, leaves: Leaves) -> Tensor:
+    """F.unfold, or a convolution whose weight is that of the projection."""
+    patch, stride = case.options["patch"], case.options["stride"] or case.options["patch"]
+    if case.target == "patches":
+        return F.unfold(leaves["images"], patch, stride=stride).mT
+    kernel = leaves["projection.weight"].unflatten(1, (-1, patch, patch))
+    found = F.conv2d(leaves["x"], kernel, leaves["projection.bias"], stride=stride)
+    class_token = leaves["class_token"].expand(len(found), 1, -1)  # (batch, 1, d_model)
+    return torch.cat([class_token, found.flatten(2).mT], dim=1) + leaves["positions"]
+
+
 def torch_gpt(case: Case, leaves: Leaves) -> Tensor:
     """torch's encoder layers with a causal mask, between the embeddings."""
     tokens, table = case.called_with["tokens"], leaves["token_embedding.weight"]
@@ -401,6 +412,7 @@ ORACLES: dict[str, Oracle] = {
     "online_softmax": torch_causal_or_not,
     "seq2seq_attention": torch_decoder,
     "tiny_gpt": torch_gpt,
+    "patch_embedding": torch_patch_embedding,
 }
 
 
