@@ -54,6 +54,8 @@ EXAMPLES = {
     "tiny_gpt": " 1.0000 -2.0000  2.0000\n-1.0000  2.0000 -2.0000",
     "kv_cache": " 0.5989  1.2033  0.2775  1.7225",
     "grouped_query_attention": " 7.3106  2.6894",
+    "low_rank_adaptation": " 1.0000 17.0000",
+    "mixture_of_experts": " 0.7311  0.2689\n 0.7311  0.2689\n 0.7311  0.2689",
     "patch_embedding": " 2.0000  3.0000  8.0000  9.0000 26.0000 27.0000 32.0000 33.0000",
     "cross_entropy": "tensor(0.7531)",
     "perplexity": "tensor(2.1236)",
