@@ -1,6 +1,5 @@
 """The checks of low-rank adaptation and their cases."""
 
-import pytest
 import torch
 
 from grader.authors import (
@@ -11,6 +10,7 @@ from grader.authors import (
     assert_moves,
     assert_vectorised,
     build,
+    changed,
     drawn,
     gradient,
     load_parameters,
@@ -53,7 +53,7 @@ def adapted(*names, r=2, alpha=3.0):
     def make(student, rng):
         model = student.make_model(D_IN, HIDDEN, D_OUT)
         student.adapt(model, [*names], r, alpha)
-        return build(lambda: model.double(), rng=rng)  # returns the model with its new parameters
+        return build(model.double, rng=rng)  # returns the model with its new parameters
 
     return make
 
@@ -109,6 +109,8 @@ slopes("The gradients of two axes in training.", gradient(layer(2, training=True
 slopes("The gradients at a rank of 6.", gradient(layer(6, 9.0), drawn(4, 3, D_IN)), hidden=True)
 ask = slopes_with_dropout(layer(dropout=0.4), X)
 slopes("The slopes with dropout.", ask, tells=False, hidden=True)
+ask = slopes_with_dropout(layer(dropout=0.4), drawn(3, D_IN))
+slopes("The slopes of two axes with dropout.", ask, tells=False, hidden=True)
 
 
 test_merge = Check(
@@ -204,9 +206,7 @@ for names in NAMES:
 wrapped("Two names at a rank of 4.", adapting("first.up", "second.up", r=4), hidden=True)
 
 
-test_refusals = Check(
-    "A rank below 1 and a name of no linear layer are refused.", about="refusals"
-)
+test_refusals = Check("A rank below 1 and a name of no linear layer are refused.", about="refusals")
 refusals = test_refusals.case
 for r in (0, -1):
     refusals(f"A rank of {r}.", refused(layer(r, 1.0), X))
@@ -225,6 +225,8 @@ views = test_argument.case
 argument_cases(test_argument, layer, X)
 views("Other axes of x are swapped.", output(layer(), turned(drawn(3, 4, D_IN))), hidden=True)
 views("Two axes, swapped.", output(layer(), turned(drawn(4, D_IN))), hidden=True)
+ask = changed(layer(), drawn(4, D_IN))
+views("Which numbers of two axes are others after a call.", ask, about="writes", hidden=True)
 
 
 def converted(dtype, *names):
@@ -247,13 +249,15 @@ for dtype in (LOW, torch.float64):
 for shape in ((2, 4, D_IN), (4, D_IN)):
     ask = output(layer(dtype=LOW), drawn(*shape, dtype=LOW))
     views(f"A layer and {shape} in bfloat16.", ask, about="dtype", within=(0.1, 0.1))
-views("Inputs of 10,000.", output(layer(), drawn(2, 4, D_IN, times=1e4)), about="extreme scores")
+for shape in ((2, 4, D_IN), (4, D_IN), (1, D_IN)):
+    ask = output(layer(), drawn(*shape, times=1e4))
+    views(f"Inputs {shape} of 10,000.", ask, about="extreme scores")
 
 
 @views(about="devices")
 def another_device(student, rng):
     """A layer and an adapted model on another device."""
-    x = rng.randn(2, D_IN).float()
+    x = rng.randn(2, 4, D_IN).float()
 
     def model():
         new = student.make_model(D_IN, HIDDEN, D_OUT)
@@ -261,7 +265,10 @@ def another_device(student, rng):
         return new
 
     makers = (lambda: made(student), model)
-    return [works_too(lambda: make()(x), lambda: assert_moves(make, x)) for make in makers]
+    return [
+        works_too(lambda make=make: make()(x), lambda make=make: assert_moves(make, x, x[0]))
+        for make in makers
+    ]
 
 
 test_no_python_loops = Check("No Python loop runs over batch or tokens.", points=0)
