@@ -564,6 +564,66 @@ def rate_case(rng: Rng, module: ModuleType) -> Case:
     return Case(
         "learning_rate", {"step": step, "warmup": warmup, "total": warmup + more + 1}, limits
     )
+def patch_case(rng: Rng, module: ModuleType) -> Case:
+    """The function, or the class, as seeds count up; patches that touch, or overlap."""
+    batch, channels, patch, rows, columns, d_model = sizes(rng, 6)
+    stride = int(rng.randint(1, patch + 1, 1)) if flag(rng) else None
+    height, width = (patch + n * (stride or patch) for n in (rows - 1, columns - 1))
+    images, options = rng.randn(batch, channels, height, width), {"patch": patch, "stride": stride}
+    if rng.seed % 2:
+        return Case("patches", options, tracked(images=images))
+    options |= {"height": height, "width": width, "channels": channels, "d_model": d_model}
+    return layer_case(rng, module, "PatchEmbedding", images, **options)
+
+
+@dataclass(frozen=True)
+class AroundCase(Case):
+    """A layer around a linear layer, whose sizes are those of the leaf `linear.weight`."""
+
+    def function(self, module: ModuleType, *, training: bool = False) -> Function:
+        """The output as a function of the leaves."""
+        linear = torch.nn.Linear(*reversed(self.leaves["linear.weight"].shape))
+        layer = getattr(module, self.target)(linear, **self.options).double().train(training)
+        return lambda leaves: functional_call(layer, parameters(leaves), (leaves["x"],))
+
+
+def low_rank_case(rng: Rng, module: ModuleType) -> Case:
+    r, d_out, *shape = sizes(rng, 3 + int(rng.randint(0, 3, 1)))
+    shapes = {"x": shape, "linear.weight": (d_out, shape[-1]), "linear.bias": (d_out,)}
+    shapes |= {"A": (r, shape[-1]), "B": (d_out, r)}
+    leaves = {name: rng.randn(*each) for name, each in shapes.items()}
+    options = {"r": r, "alpha": 0.5 + float(rng.rand(1)) * 9, "dropout": 0.5}
+    return AroundCase("LowRankLinear", options, tracked(**leaves))
+
+
+@dataclass(frozen=True)
+class RoutedCase(Case):
+    """A mixture of experts, or one of its functions."""
+
+    def function(self, module: ModuleType, *, training: bool = False) -> Function:
+        """The output or the gates, and the loss behind them."""
+        call = super().function(module, training=training)
+
+        def joined(leaves: Leaves) -> Tensor:
+            found = call(leaves)
+            results = found if isinstance(found, tuple) else (found,)
+            return torch.cat([each.flatten() for each in results if each.is_floating_point()])
+
+        return joined
+
+
+def routed_case(rng: Rng, module: ModuleType) -> Case:
+    """The class, or one of the functions, as seeds count up."""
+    num_experts, d_model, d_ff, *leading = sizes(rng, 4 + int(rng.randint(0, 3, 1)))
+    top_k = int(rng.randint(1, num_experts + 1, 1))
+    if rng.seed % 3:
+        logits = tracked(logits=rng.randn(*leading, num_experts))
+        target = ("route", "load_balance_loss")[rng.seed % 3 - 1]
+        return RoutedCase(target, {"top_k": top_k}, logits)
+    options = {"d_model": d_model, "d_ff": d_ff, "num_experts": num_experts, "top_k": top_k}
+    x = rng.randn(*leading, d_model)
+    layer = layer_case(rng, module, "MixtureOfExperts", x, **options)
+    return RoutedCase(layer.target, options, layer.leaves)
 
 
 CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
@@ -600,4 +660,7 @@ CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "sampling": distribution_case,
     "cross_entropy": loss_case,
     "adamw": rate_case,
+    "patch_embedding": patch_case,
+    "low_rank_adaptation": low_rank_case,
+    "mixture_of_experts": routed_case,
 }

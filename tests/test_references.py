@@ -533,6 +533,41 @@ def test_gradients_are_clipped_as_torch_does(seed: int, references: References) 
     assert_close(torch.tensor(norm, dtype=wanted.dtype), wanted, "the norm")
     for one, leaf in zip(found, leaves, strict=True):
         assert_close(one, leaf.grad, "a gradient", rtol=1e-6, atol=1e-6)
+def test_a_low_rank_change_starts_at_zero_and_keeps_its_rank(
+    seed: int, references: References
+) -> None:
+    rng = Rng(seed)
+    r, more, n_tokens = sizes(rng, 3)
+    linear = nn.Linear(r + more, r + 2 * more).double()
+    layer = references["low_rank_adaptation"].LowRankLinear(linear, r, 3.0)
+    x = rng.randn(n_tokens, r + more)
+    assert_close(layer(x), linear(x), "the output at the start", rtol=0, atol=0)
+    before = linear.weight.clone()
+    layer(x).square().sum().backward()
+    assert_close(layer.A.grad, torch.zeros_like(layer.A), "the first gradient of A")
+    assert layer.B.grad.abs().max() > 0, "the first gradient of B is zero"
+    layer.B.data -= layer.B.grad
+    layer.merge()
+    assert torch.linalg.matrix_rank(linear.weight - before) <= r
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_equal_experts_are_one_and_tokens_may_be_permuted(
+    seed: int, references: References
+) -> None:
+    rng = Rng(seed)
+    n_tokens, d_model, d_ff, num_experts = sizes(rng, 4)
+    top_k = int(rng.randint(1, num_experts + 1, 1))
+    module = references["mixture_of_experts"].MixtureOfExperts(d_model, d_ff, num_experts, top_k)
+    module.double()
+    x, order = rng.randn(n_tokens, d_model), rng.permutation(n_tokens)
+    output, loss = module(x)
+    permuted, same_loss = module(x[order])
+    assert_close(permuted, output[order], "the output of permuted tokens")
+    assert_close(same_loss, loss, "their loss")
+    for expert in module.experts:
+        expert.load_state_dict(module.experts[0].state_dict())
+    assert_close(module(x)[0], module.experts[0](x), "the output of equal experts")
 
 
 def nothing_left(case: Case, leaves: Leaves) -> Tensor:

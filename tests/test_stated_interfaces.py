@@ -99,6 +99,13 @@ SIGNATURES = {
     "adamw.AdamW": "params, lr=0.001, betas=(0.9, 0.999), eps=1e-08, weight_decay=0.01",
     "adamw.learning_rate": "step, peak, warmup, total, floor=0.0",
     "adamw.clip_gradients": "params, max_norm",
+    "patch_embedding.patches": "images, patch, stride=None",
+    "patch_embedding.PatchEmbedding": "height, width, patch, channels, d_model, stride=None",
+    "low_rank_adaptation.LowRankLinear": "linear, r, alpha, dropout=0.0",
+    "low_rank_adaptation.adapt": "model, names, r, alpha",
+    "mixture_of_experts.route": "logits, top_k",
+    "mixture_of_experts.load_balance_loss": "logits, top_k",
+    "mixture_of_experts.MixtureOfExperts": "d_model, d_ff, num_experts, top_k",
     "transformer_block.TransformerBlock": (
         "d_model, num_heads, d_ff, context_length, dropout=0.0, norm_first=True, causal=True"
     ),

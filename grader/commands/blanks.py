@@ -203,7 +203,7 @@ class _Filled(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         if isinstance(node.body[-1], ast.Raise):
-            given = [each.arg for each in node.args.args if each.arg != "self"]
+            given = [each.arg for each in node.args.args if each.arg != "self"] or ["None"]
             value = self._value.format(given[0])
             text = "pass" if node.name == "__init__" else f"return {value}"
             node.body[-1:] = ast.parse(text).body
