@@ -564,6 +564,8 @@ def rate_case(rng: Rng, module: ModuleType) -> Case:
     return Case(
         "learning_rate", {"step": step, "warmup": warmup, "total": warmup + more + 1}, limits
     )
+
+
 def patch_case(rng: Rng, module: ModuleType) -> Case:
     """The function, or the class, as seeds count up; patches that touch, or overlap."""
     batch, channels, patch, rows, columns, d_model = sizes(rng, 6)

@@ -533,6 +533,8 @@ def test_gradients_are_clipped_as_torch_does(seed: int, references: References) 
     assert_close(torch.tensor(norm, dtype=wanted.dtype), wanted, "the norm")
     for one, leaf in zip(found, leaves, strict=True):
         assert_close(one, leaf.grad, "a gradient", rtol=1e-6, atol=1e-6)
+
+
 def test_a_low_rank_change_starts_at_zero_and_keeps_its_rank(
     seed: int, references: References
 ) -> None:

@@ -526,6 +526,8 @@ def torch_sliding_attention(case: Case, leaves: Leaves) -> Tensor:
         mask = -each.view(-1, 1, 1) * apart
     mask = mask.masked_fill((apart < 0) | (apart >= case.options["window"]), -torch.inf)
     return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
+
+
 def torch_loss(case: Case, leaves: Leaves) -> Tensor:
     given = {name: case.options[name] for name in ("ignore_index", "label_smoothing")}
     rows = leaves["logits"].reshape(-1, leaves["logits"].shape[-1])
