@@ -11,6 +11,7 @@ import pytest
 from classroom import Instant, hand_in, marks, report_of, rows
 from commandline import Cli
 from regrading import add_rule, adjust, batch, out, pages, regrade, touch
+from test_price import FAULTS, NEEDS_TWICE, SUITE
 
 from grader.classroom.workers.messages import Job
 from grader.grading.price import Nearest, charged
@@ -414,6 +415,40 @@ def test_what_only_a_new_grading_can_tell_is_said_with_its_command(
     )
     assert command in said.out
     assert marks(out(folder))["s001"] == "8"  # of 10, without what was not asked
+
+
+@pytest.mark.slow
+def test_a_waived_case_gives_the_marks_of_a_suite_without_it(
+    cli: Cli, tiny_copy: Path, tiny_solution: str, tmp_path: Path
+) -> None:
+    folder = tiny_copy / "reference" / "scale"
+    suite = SUITE.replace(NEEDS_TWICE, "")
+    (folder / "test_hidden.py").write_text(suite)
+    (folder / "mistakes.toml").write_text(FAULTS)
+    for path in (folder / "exercise.toml", folder.parent / "course.toml"):
+        path.write_text(path.read_text().replace("points = 8", "points = 12"))
+    product = "return x * factor"
+    odd = "return x * factor + (x.shape == (5, 4) and factor == 2)"
+    unused = ("return x * self.weight", "return x + 0")
+    texts = {
+        "s001": tiny_solution,
+        "s002": tiny_solution.replace(product, odd),  # wrong in that case alone
+        "s003": tiny_solution.replace(product, "return 2 * factor * x"),  # a mistake
+        "s004": tiny_solution.replace(product, odd).replace(*unused),
+    }
+    files = {f"{student}/scale.py": text for student, text in texts.items()}
+    handed_in = hand_in(tmp_path / "class", files)
+    batch(cli, handed_in, tiny_copy)
+    before = marks(out(handed_in))
+    waive(cli, handed_in, tiny_copy, "Five rows.", "--give", "drop")
+    after = marks(out(handed_in))
+    assert before["s001"] == after["s001"] == "12"
+    assert float(before["s002"]) < float(after["s002"]) == 12
+    assert before["s003"] == after["s003"] == "7"
+    assert float(before["s004"]) < float(after["s004"]) == 11  # without the other mistake's price
+    case = next(line for line in suite.splitlines(keepends=True) if '"Five rows."' in line)
+    (folder / "test_hidden.py").write_text(suite.replace(case, ""))
+    assert "0 change, 4 stay as they were" in regrade(cli, handed_in, tiny_copy).out
 
 
 # --- what is refused ------------------------------------------------------------------------------
