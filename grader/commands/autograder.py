@@ -139,9 +139,9 @@ def prairielearn(
     return 0
 
 
-@autograder.command(name="image")
+@autograder.command()
 @OUT
-def image_(folder: Path) -> int:
+def image(folder: Path) -> int:
     """Write a Dockerfile, for jobs in which nothing has to be installed.
 
     The image holds Python, torch and this grader, and no course. GitLab takes it as `image:`,
