@@ -45,15 +45,15 @@ class CrossAttention(nn.Module):
             n = x.shape[1]
             lower = torch.ones(n, n, dtype=torch.bool, device=x.device).tril()
             allowed = lower.expand(len(x), n, n) if allowed is None else allowed & lower
-        parts = [
-            self.one_head(q, k, v, allowed)
-            for q, k, v in zip(
-                self.W_query(x).chunk(self.num_heads, -1),
-                self.W_key(context).chunk(self.num_heads, -1),
-                self.W_value(context).chunk(self.num_heads, -1),
-            )
-        ]
-        return self.out_proj(torch.cat(parts, dim=-1))
+        # each head of each sentence is a batch item of its own
+        if allowed is not None:
+            allowed = allowed.repeat_interleave(self.num_heads, dim=0)
+        queries, keys, values = (
+            projected.unflatten(-1, (self.num_heads, -1)).transpose(1, 2).flatten(0, 1)
+            for projected in (self.W_query(x), self.W_key(context), self.W_value(context))
+        )
+        parts = self.one_head(queries, keys, values, allowed).unflatten(0, (len(x), -1))
+        return self.out_proj(parts.transpose(1, 2).flatten(2))
 
 
 class EncoderBlock(nn.Module):
