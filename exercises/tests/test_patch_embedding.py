@@ -99,5 +99,9 @@ def test_whole_tensors(student, rng):
         images = rng.randn(batch, 2, 2 * rows, 2 * columns)
         return lambda: student.patches(images, 2)
 
-    more = {"images": {"batch": (8, 17)}, "rows": {"rows": (9, 19)}, "columns": {"columns": (9, 19)}}
+    more = {
+        "images": {"batch": (8, 17)},
+        "rows": {"rows": (9, 19)},
+        "columns": {"columns": (9, 19)},
+    }
     assert_vectorised(student, called, more)

@@ -172,20 +172,20 @@ reach("The gradients of the gates of three axes.", ask, hidden=True)
 test_work = Check("An expert computes only the tokens that chose it.", about=WORK)
 
 
-def needs_more(n_tokens, d_ff, experts, top_k):
+def needs_more(leading, d_ff, experts, top_k):
     """Return a case: whether a call keeps more numbers than n * top_k rows of hidden units need."""
 
     def ask(student, rng):
-        module, x = mixture(top_k, d_ff, experts)(student, rng), rng.randn(n_tokens, D)
+        module, x = mixture(top_k, d_ff, experts)(student, rng), rng.randn(*leading, D)
         with watched(student, memory=True) as seen:
             module(x)
-        return often(seen.peak > 16 * 8 * n_tokens * top_k * d_ff)
+        return often(seen.peak > 16 * 8 * math.prod(leading) * top_k * d_ff)
 
     return ask
 
 
-test_work.case("Whether all of 64 experts compute.", needs_more(40, 64, 64, 1))
-ask = needs_more(30, 72, 96, 2)
+test_work.case("Whether all of 64 experts compute.", needs_more((40,), 64, 64, 1))
+ask = needs_more((5, 6), 72, 96, 2)
 test_work.case("Whether more than two of 96 experts compute.", ask, hidden=True)
 
 
@@ -209,6 +209,19 @@ for name, args in ((ROUTE, (2,)), (LOSS, (2,)), ("the module", ())):
     views(f"A view for {name}.", (lambda s, r, ask=ask: often(ask(s, r))) if name == LOSS else ask)
     ask = changed(target, inputs, *args)
     views(f"Which numbers of the argument of {name} are others.", ask, about="writes")
+for name, target, width, *args in ((ROUTE, ROUTE, 6, 2), (LOSS, LOSS, 5, 2), (CLASS, mixture(), D)):
+    for shown, inputs, about in (
+        ("A view", turned(drawn(7, width)), "views"),
+        ("Numbers of 10,000", drawn(8, width, times=1e4), "extreme scores"),
+        ("One row", drawn(1, width), "single"),
+    ):
+        ask = output(target, inputs, *args)
+        ask = (lambda s, r, ask=ask: often(ask(s, r))) if name == LOSS else ask
+        views(f"{shown} of two axes for {name}.", ask, about=about)
+    ask = changed(target, drawn(7, width), *args)
+    views(f"Which numbers of two axes are others after {name}.", ask, about="writes")
+half = output(ROUTE, spread(7, 6, dtype=LOW), 3)
+views("Two axes of logits in bfloat16.", half, about="dtype", within=(0.1, 0.1), hidden=True)
 ask = output(mixture(), turned(drawn(3, 7, D)))
 views("Other axes of x are swapped.", ask, hidden=True)
 
@@ -241,7 +254,7 @@ views("A module in float32.", output(mixture(dtype=torch.float32), low), about="
 def another_device(student, rng):
     """A module on another device."""
     make, x = lambda: student.MixtureOfExperts(D, 4, 3, 2), rng.randn(2, 5, D).float()
-    return works_too(lambda: make()(x), lambda: assert_moves(make, x))
+    return works_too(lambda: make()(x), lambda: assert_moves(make, x, x[0]))
 
 
 test_no_python_loops = Check("Python loops over experts and places, not over tokens.", points=0)
