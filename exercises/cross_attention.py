@@ -12,7 +12,8 @@ key_mask says which tokens of context are real.
 
 Write
 
-    CrossAttention(d_query, d_context, d_out, dropout, num_heads, causal=False)
+    CrossAttention(d_query, d_context, d_out, dropout, num_heads,
+                   causal=False)
 
 with the linear layers W_query, W_key, W_value (without biases) and out_proj
 (with a bias), num_heads heads of d_head = d_out // num_heads features, scores

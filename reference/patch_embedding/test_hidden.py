@@ -28,8 +28,8 @@ pytestmark = pytest.mark.needs("test_written_by_hand")
 AXES = ("image", "patch", "number")
 PATCHES, EMBEDDING = "patches", "PatchEmbedding"
 PARTS = ("projection", "class_token", "positions")
-X = drawn(4, 3, 10, 12)  # images of five rows and six columns of patches of 2 x 2
-ODD = drawn(2, 5, 8, 14)  # for patches of 4 x 4 with a stride of 2: three rows, six columns
+X = drawn(2, 3, 6, 8)  # images of three rows and four columns of patches of 2 x 2
+ODD = drawn(2, 3, 6, 10)  # for patches of 4 x 4 with a stride of 2: two rows, four columns
 LOW = torch.bfloat16
 
 
@@ -40,10 +40,10 @@ def embedding(*sizes, **options):
 
 def strided(**options):
     """Return what makes a module whose patches overlap."""
-    return embedding(8, 14, 4, 5, 9, stride=2, **options)
+    return embedding(6, 10, 4, 3, 9, stride=2, **options)
 
 
-embed = functools.partial(embedding, 10, 12, 2, 3, 7)
+embed = functools.partial(embedding, 6, 8, 2, 3, 7)
 
 
 @pytest.mark.points(0)
@@ -60,13 +60,13 @@ test_patches = Check(
 )
 cut = test_patches.case
 cut("Patches of 2 x 2.", output(PATCHES, X, 2))
-cut("Patches of 4 x 4.", output(PATCHES, drawn(2, 3, 8, 20), 4))
+cut("Patches of 4 x 4.", output(PATCHES, drawn(2, 3, 8, 12), 4))
 cut("One channel.", output(PATCHES, drawn(2, 1, 9, 12), 3), about="single")
 cut("One patch alone.", output(PATCHES, drawn(2, 3, 4, 4), 4), about="single")
 cut("Patches of one pixel.", output(PATCHES, drawn(2, 3, 4, 5), 1), about="single")
 cut("One row of patches.", output(PATCHES, drawn(2, 3, 4, 12), 4), about="single")
 cut("As many rows as columns.", output(PATCHES, drawn(3, 3, 9, 9), 3), about="square")
-cut("Patches of 5 x 5.", output(PATCHES, drawn(3, 2, 10, 20), 5), hidden=True)
+cut("Patches of 5 x 5.", output(PATCHES, drawn(3, 2, 10, 15), 5), hidden=True)
 cut("Higher than wide, one image.", output(PATCHES, drawn(1, 2, 12, 6), 3), hidden=True)
 
 
@@ -85,8 +85,8 @@ test_layers = Check(
     about="layers",
 )
 layers = test_layers.case
-layers("The parameters.", parameters(EMBEDDING, 10, 12, 2, 3, 7))
-layers("The parameters with a stride.", parameters(EMBEDDING, 8, 14, 4, 5, 9, stride=2))
+layers("The parameters.", parameters(EMBEDDING, 6, 8, 2, 3, 7))
+layers("The parameters with a stride.", parameters(EMBEDDING, 6, 10, 4, 3, 9, stride=2))
 layers("The parameters of other sizes.", parameters(EMBEDDING, 4, 20, 4, 2, 9), hidden=True)
 
 
@@ -94,14 +94,14 @@ test_tokens = Check(
     "The class token stands in front of the projected patches; positions are added to all."
 )
 tokens = test_tokens.case
-tokens("Thirty patches.", output(embed(), X))
+tokens("Twelve patches.", output(embed(), X))
 tokens("Patches that overlap.", output(strided(), ODD), about="options")
 tokens("Three rows and columns.", output(embedding(6, 6, 2, 3, 4), drawn(2, 3, 6, 6)))
 tokens("Training mode.", output(embed(training=True), X), about="training")
 mode = strided(training=True)
 tokens("Training mode with a stride.", output(mode, ODD), about="training", hidden=True)
-tokens("One image.", output(embed(), drawn(1, 3, 10, 12)), about="single")
-tokens("One image with a stride.", output(strided(), drawn(1, 5, 8, 14)), about="single")
+tokens("One image.", output(embed(), drawn(1, 3, 6, 8)), about="single")
+tokens("One image with a stride.", output(strided(), drawn(1, 3, 6, 10)), about="single")
 tokens("One patch.", output(embedding(4, 4, 4, 1, 6), drawn(3, 1, 4, 4)), about="single")
 tokens("Higher than wide.", output(embedding(12, 4, 2, 2, 9), drawn(3, 2, 12, 4)), hidden=True)
 
@@ -130,10 +130,10 @@ for sentence, shape, *sizes in (
     refusals(f"{sentence}.", refused(PATCHES, drawn(*shape), *sizes))
 uneven = embedding(9, 12, 2, 3, 7)
 refusals("A module for patches that leave a row.", refused(uneven, drawn(2, 3, 9, 12)))
-refusals("Height and width the other way round.", refused(embed(), drawn(2, 3, 12, 10)))
-refusals("More rows than the module expects.", refused(embed(), drawn(2, 3, 12, 12)))
+refusals("Height and width the other way round.", refused(embed(), drawn(2, 3, 8, 6)))
+refusals("More rows than the module expects.", refused(embed(), drawn(2, 3, 8, 8)))
 refusals("Rows are left over at a stride.", refused(PATCHES, drawn(2, 3, 8, 5), 3, 2), hidden=True)
-refusals("As many patches, in one row.", refused(embed(), drawn(2, 3, 2, 60)), hidden=True)
+refusals("As many patches, in one row.", refused(embed(), drawn(2, 3, 2, 24)), hidden=True)
 
 
 test_argument = Check("Images may be a view, and are not modified.", about="views")
@@ -156,13 +156,13 @@ test_dtype = Check(
     "`module.to(…)` is enough to compute elsewhere, and the output has the dtype of the images.",
     about="dtype",
 )
-dtype_cases(test_dtype, embed, (4, 3, 10, 12), EMBEDDING, 10, 12, 2, 3, 7)
+dtype_cases(test_dtype, embed, (2, 3, 6, 8), EMBEDDING, 6, 8, 2, 3, 7)
 for sizes in ((2,), (2, 4)):
     ask = output(PATCHES, drawn(2, 3, 10, 6, dtype=LOW), *sizes)
     test_dtype.case(f"Patches in bfloat16, cut by {sizes}.", ask, hidden=True)
-ask = moved(EMBEDDING, 8, 14, 4, 5, 9, stride=2, x=drawn(2, 5, 8, 14, dtype=torch.float32))
+ask = moved(EMBEDDING, 6, 10, 4, 3, 9, stride=2, x=drawn(2, 3, 6, 10, dtype=torch.float32))
 test_dtype.case("A strided module on another device.", ask, about="devices", hidden=True)
-ask = output(strided(dtype=LOW), drawn(2, 5, 8, 14, dtype=LOW))
+ask = output(strided(dtype=LOW), drawn(2, 3, 6, 10, dtype=LOW))
 test_dtype.case("A strided module in bfloat16.", ask, within=(0.1, 0.1), hidden=True)
 
 
