@@ -286,7 +286,7 @@ test_training = Check(
 trains = test_training.case
 
 
-def three_heads(*sizes, **options):
+def two_heads(*sizes, **options):
     """Return what makes an attention that returns what its two heads give, side by side."""
     made = chunked(attention, *sizes, heads=2, kv=1, d_out=8, **options)
     return filled(made, {"out_proj.weight": torch.eye(8, dtype=torch.float64)})
@@ -297,10 +297,10 @@ def shared_values(state):
     return state["W_value.weight"].repeat(2, 1)
 
 
-dropout_cases(test_training, three_heads, D_IN, heads=2, values=shared_values)
+dropout_cases(test_training, two_heads, D_IN, heads=2, values=shared_values)
 each = functools.partial(each_on_its_own, d_in=D_IN, heads=2, values=shared_values, n_tokens=3)
-trains("Each weight on its own.", each(three_heads), tells=False, hidden=True)
-ask = each(functools.partial(three_heads, 2, 1))
+trains("Each weight on its own.", each(two_heads), tells=False, hidden=True)
+ask = each(functools.partial(two_heads, 2, 1))
 trains("Each weight on its own, in chunks.", ask, tells=False, hidden=True)
 trains("A dropout of a half in evaluation.", output(chunked(attention, dropout=0.5), X))
 for name, make, x in (("attention", attention, X), ("a block", block, IN_BLOCK)):
