@@ -7,7 +7,6 @@ get others, so that answers recorded in one attempt are useless in the next. Imp
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import hmac
 import secrets
@@ -74,7 +73,6 @@ def mark_of_seed(seed: int) -> str:
     return f"{_derived(str(seed).encode(), 'mark', MARK_BYTES):x}"
 
 
-@functools.lru_cache(maxsize=4096)  # all programs are asked the same cases
 def _derived(key: bytes, label: str, size: int) -> int:
     digest = hmac.digest(key, label.encode("utf-8", "surrogatepass"), "sha256")
     return int.from_bytes(digest[:size], "big")

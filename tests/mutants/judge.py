@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 import torch
 from mutants.asking import Random
 from mutants.questions import CALLS
@@ -117,7 +116,7 @@ def _is_rounding(aspect: str, ours: Answer, theirs: Answer) -> bool:
     if not isinstance(ours, Values) or not isinstance(theirs, Values) or ours.form != theirs.form:
         return False
     relative, absolute = EXTREME
-    close = np.isclose(ours.numbers, theirs.numbers, relative, absolute, equal_nan=True)
+    close = torch.isclose(ours.numbers, theirs.numbers, relative, absolute, equal_nan=True)
     return aspect == "extreme scores" and bool(close.all())
 
 

@@ -88,9 +88,7 @@ class Values:
     """Values: their form (places, dtypes, shapes) and all their numbers as one vector."""
 
     form: Form
-    # NumPy's, which compares a few numbers several times as fast as torch, and of which the
-    # garbage collector keeps no list that every move to another device would have to search.
-    numbers: Numbers
+    numbers: Tensor  # float64
 
     @functools.cached_property
     def sketch(self) -> tuple[float, float]:
@@ -102,7 +100,7 @@ class Values:
         relative, absolute = _tolerances(self.form, exact=exact)
         weights = _weights(len(self.numbers))
         nan, high, low = NON_FINITE
-        plain = np.nan_to_num(self.numbers, nan=nan, posinf=high, neginf=low).clip(-1e12, 1e12)
+        plain = np.nan_to_num(self._array, nan=nan, posinf=high, neginf=low).clip(-1e12, 1e12)
         slack = weights * (absolute + relative * np.abs(plain))
         return float(weights @ plain), 2 * float(slack.sum()) + LEAST
 
@@ -115,7 +113,7 @@ class Values:
         """
         if not isinstance(other, Values) or self.form != other.form:
             return False
-        if self.numbers.tobytes() == other.numbers.tobytes():  # mostly true, and fast
+        if self._array.tobytes() == other._array.tobytes():  # mostly true, and fast
             return True
         if within:
             return not self._differing(other, within=within).any()
@@ -134,12 +132,10 @@ class Values:
             if len(rest) == 2:
                 dtype, shape = rest
                 end = start + math.prod(shape)
-                numbers = torch.tensor(self.numbers[start:end], dtype=torch.float64)
-                yield Leaf(name, numbers.view(shape), dtype)
+                yield Leaf(name, self.numbers[start:end].view(shape), dtype)
             elif rest[0] in NUMBERS:
                 end = start + 1
-                number = torch.tensor(self.numbers[start], dtype=torch.float64)
-                yield Leaf(name, number, rest[0])
+                yield Leaf(name, self.numbers[start], rest[0])
             else:
                 end = start
                 yield Leaf(name, None, text=str(rest[0]))
@@ -155,7 +151,7 @@ class Values:
 
     def finite_differences(self, reference: Answer) -> int:
         """Return how many finite numbers differ from the reference's."""
-        finite = np.isfinite(self.numbers)
+        finite = np.isfinite(self._array)
         if isinstance(reference, Values) and self.form == reference.form:
             finite &= self._differing(reference)
         return int(finite.sum())
@@ -170,13 +166,18 @@ class Values:
     ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Return which numbers differ from those of an answer of the same form."""
         relative, absolute = within or _tolerances(self.form, exact=exact)
-        a, b = self.numbers, other.numbers
+        a, b = self._array, other._array
         with np.errstate(invalid="ignore", over="ignore"):
             slack = absolute + relative * np.maximum(np.abs(a), np.abs(b))
             differs: np.ndarray[tuple[int], np.dtype[np.bool_]] = ~(np.abs(a - b) <= slack * factor)
         if differs.any():  # infinities and nan are not close to themselves
             differs &= (a != b) & ~(np.isnan(a) & np.isnan(b))
         return differs
+
+    @functools.cached_property
+    def _array(self) -> Numbers:
+        """The numbers for NumPy, which compares a few numbers several times as fast as torch."""
+        return self.numbers.numpy()
 
 
 Answer = Values | Raised
@@ -235,7 +236,7 @@ def values_of(result: Any) -> Values:
             form.append((place, "an object" if isinstance(leaf, Remote) else str(leaf)[:200]))
     if sum(map(len, numbers)) > MAX_NUMBERS:
         form, numbers = [((), "too many numbers")], numbers[:1]
-    return Values(tuple(form), torch.cat(numbers).numpy().copy())  # a copy frees the tensor
+    return Values(tuple(form), torch.cat(numbers))
 
 
 def _leaves(value: Any, place: tuple[object, ...]) -> Iterator[tuple[tuple[object, ...], Any]]:

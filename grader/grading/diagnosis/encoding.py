@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -28,10 +27,8 @@ def plain_form(answer: Answer) -> PlainForm:
 
 def plain_answer(answer: Answer) -> PlainAnswer:
     """Return an answer as plain values."""
-    if isinstance(answer, Raised):
-        return PlainAnswer(plain_form(answer))
-    numbers = rounded(torch.from_numpy(answer.numbers))
-    return PlainAnswer(plain_form(answer), numbers.numpy().tobytes())
+    numbers = rounded(answer.numbers).numpy().tobytes() if isinstance(answer, Values) else b""
+    return PlainAnswer(plain_form(answer), numbers)
 
 
 def rounded(numbers: Tensor, grid: int = GRID) -> Tensor:
@@ -49,8 +46,10 @@ def answer_of(plain: PlainAnswer) -> Answer:
     """Return an answer from its plain values."""
     if plain.form.raised is not None:
         return Raised(*plain.form.raised)
-    # A copy, because torch warns about memory that cannot be written to.
-    return Values(form_of(plain.form), np.frombuffer(plain.numbers, dtype=np.float64).copy())
+    empty = torch.empty(0, dtype=torch.float64)
+    data = bytearray(plain.numbers)
+    numbers = torch.frombuffer(data, dtype=torch.float64) if data else empty
+    return Values(form_of(plain.form), numbers)
 
 
 def _part(plain: tuple[Any, ...]) -> tuple[Any, ...]:

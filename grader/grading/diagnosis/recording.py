@@ -66,7 +66,7 @@ class _Recorder:
         catalogue, reference = self._catalogue, self._catalogue.reference
         usual = [each for each in catalogue.singles() if each.touched]
         faults = list(dict.fromkeys(each.faults[0] for each in usual))
-        others = [each for each in self._with_numbers() if each.touched]
+        others = [c for number in NUMBERS for c in catalogue.with_number(number) if c.touched]
         singles = [self._single(each, faults.index(each.faults[0])) for each in (*usual, *others)]
         pairs: list[MistakePair] = []
         # If a model is trained, the answers of one program take as long as those of a hundred
@@ -87,20 +87,6 @@ class _Recorder:
             tuple(pairs),
             tuple(self._totals),
         )
-
-    def _with_numbers(self) -> list[FaultyProgram]:
-        """Return the mistakes that leave a number open, with each of the numbers.
-
-        Of a hundred questions, ninety have the same answer for all numbers, or for all above some
-        number. So what lies between two numbers is asked only if one of three answers differs.
-        """
-        every = [each for number in NUMBERS for each in self._catalogue.with_number(number)]
-        rows: dict[tuple[str, int], list[FaultyProgram]] = {}
-        for each in sorted(every, key=lambda each: float(each.number)):
-            rows.setdefault((each.faults[0].name, each.form), []).append(each)
-        for row, case in itertools.product(rows.values(), self._catalogue.cases):
-            _answer_between(row, case)
-        return every
 
     def _single(self, candidate: FaultyProgram, mistake: int) -> SingleMistake:
         cases = self._catalogue.cases_in(candidate.touched)
@@ -153,20 +139,6 @@ class _Recorder:
         total = answer.sketch[0] if isinstance(answer, Values) else 0.0
         total = float(rounded(torch.tensor(total, dtype=torch.float64), GRID_OF_SUMS))
         return Sketch(form, total)
-
-
-def _answer_between(programs: Sequence[FaultyProgram], case: Case) -> None:
-    """Give programs between two with the same answer that answer, if one in the middle has it."""
-    first, middle, last = programs[0], programs[len(programs) // 2], programs[-1]
-    if len(programs) <= 3:
-        return
-    answers = [plain_answer(each.answer(case)) for each in (first, middle, last)]
-    if answers[0] == answers[1] == answers[2]:
-        for each in programs:
-            each.program.know(case, first.answer(case))
-    else:
-        _answer_between(programs[: len(programs) // 2 + 1], case)
-        _answer_between(programs[len(programs) // 2 :], case)
 
 
 def _shared(

@@ -60,10 +60,6 @@ class Respondent:
             self._answers[case.name] = answer_of(lambda: self._ask(case), misuse=case.is_misuse)
         return self._answers[case.name]
 
-    def know(self, case: Case, answer: Answer) -> None:
-        """Take an answer to a case as this program's, without asking."""
-        self._answers[case.name] = answer
-
     def _ask(self, case: Case) -> Any:
         code = self._code
         state = torch.random.get_rng_state()
