@@ -17,7 +17,8 @@ Write
 
 with the linear layers W_query, W_key, W_value (without biases) and out_proj
 (with a bias), num_heads heads of d_head = d_out // num_heads features, scores
-divided by sqrt(d_head), and dropout on the weights, as in multi_head_attention.
+divided by sqrt(d_head), and dropout on the weights, as in
+multi_head_attention.
 
     forward(x, context=None, key_mask=None)
     x         (batch, n_queries, d_query)

@@ -215,6 +215,7 @@ cached("The cache after nine tokens, a base of 7.", ask, hidden=True)
 for name, make, x in (("attention", attention, X), ("a block", block, IN_BLOCK)):
     ask = changed(chunked(make), x, *pair())
     cached(f"What {name} changes in x and in a cache.", ask, about="writes")
+cached("What a block changes in x.", changed(chunked(block), IN_BLOCK), about="writes")
 
 
 @cached
@@ -269,6 +270,8 @@ wired("A block.", output(chunked(block), IN_BLOCK))
 wired("A block with a base of 20.", output(chunked(block, base=20.0), IN_BLOCK))
 wired("A block with as many heads of keys as heads.", output(chunked(block, kv=4), IN_BLOCK))
 wired("A block with inputs of a thousand.", output(chunked(block), drawn(2, 5, D, times=1e3)))
+large = drawn(3, 5, D, times=1e3)
+wired("A block with inputs of a thousand after a cache.", output(chunked(block), large, *pair()))
 ask = output(chunked(block, heads=8, kv=2, base=50.0), drawn(2, 7, D))
 wired("A block of eight heads.", ask, hidden=True)
 wired("A block and one token.", output(chunked(block), drawn(2, 1, D)), hidden=True)
@@ -303,6 +306,9 @@ trains("Each weight on its own.", each(two_heads), tells=False, hidden=True)
 ask = each(functools.partial(two_heads, 2, 1))
 trains("Each weight on its own, in chunks.", ask, tells=False, hidden=True)
 trains("A dropout of a half in evaluation.", output(chunked(attention, dropout=0.5), X))
+unsaid = functools.partial(built, "ModernBlock", *BLOCK_SIZES, training=True)
+trains("Training where no dropout is asked for.", output(chunked(unsaid), IN_BLOCK))
+trains("The same of one sentence.", output(chunked(unsaid), drawn(1, 7, D)), hidden=True)
 for name, make, x in (("attention", attention, X), ("a block", block, IN_BLOCK)):
     all_ = chunked(make, dropout=1.0, training=True)
     trains(f"A dropout of 1, {name}.", output(all_, x))
@@ -315,6 +321,8 @@ for name, make, x in (("attention", attention, X), ("a block", block, IN_BLOCK))
     trains(f"What gets a gradient with dropout, {name}.", reached(some, x), about="gradient")
 ask = reached(chunked(block, dropout=0.4, training=True), IN_BLOCK, *pair())
 trains("What gets a gradient in a block with a cache.", ask, about="gradient", hidden=True)
+ask = reached(chunked(attention, dropout=0.4, training=True), X, *pair())
+trains("What gets a gradient in an attention with a cache.", ask, about="gradient", hidden=True)
 for name in SILENT:
 
     def inside(student, rng, name=name):
@@ -342,6 +350,8 @@ dtype_cases(
 )
 ask = moved("RotaryAttention", *SIZES, x=drawn(2, 4, D_IN, dtype=torch.float32))
 usable("A move of an attention.", ask, about="devices")
+ask = output(chunked(attention, dtype=LOW), drawn(3, 2, D_IN, dtype=LOW))
+usable("An attention in bfloat16.", ask, about="dtype", within=ROUGH)
 for name, make, shape in (("attention", attention, (3, 2, D_IN)), ("a block", block, (3, 2, D))):
     low, given = drawn(*shape, dtype=LOW), pair(dtype=LOW)
     usable(
