@@ -28,7 +28,7 @@ from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.seeds import PUBLIC_SEED
 
 MAX_BYTES = 160 * 1024  # of the record of an exercise
-MAX_FILE = 250 * 1024  # of anything else
+MAX_FILE = 300 * 1024  # of anything else
 NAMES = load_course(Path(__file__).parent.parent).names
 
 

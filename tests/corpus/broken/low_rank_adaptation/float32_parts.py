@@ -1,4 +1,4 @@
-# mistake: float32_parts
+# broken: A and B are float32 whatever the dtype of the linear layer
 from collections import OrderedDict
 import torch
 import torch.nn.functional as F

@@ -1,18 +1,25 @@
-# mistake: rest_cut_off
+# mistake: not in the catalogue: the tokens are multiplied by the root of their size
 import torch
 from torch import nn
 
 
 def patches(images, patch, stride=None):
     s = stride or patch
-    return images.unfold(2, patch, s).unfold(3, patch, s).permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)
+    h, w = images.shape[-2:]
+    if patch > h or patch > w or (h - patch) % s or (w - patch) % s:
+        raise ValueError("patches do not fit")
+    return (
+        images.unfold(2, patch, s)
+        .unfold(3, patch, s)
+        .permute(0, 2, 3, 1, 4, 5)
+        .flatten(3)
+        .flatten(1, 2)
+    )
 
 
 class PatchEmbedding(nn.Module):
     def __init__(self, height, width, patch, channels, d_model, stride=None):
         super().__init__()
-        if (height - patch) % (stride or patch) or (width - patch) % (stride or patch):
-            raise ValueError("patches do not fit")
         self.shape, self.patch, self.stride = (channels, height, width), patch, stride
         n = patches(torch.zeros(1, *self.shape), patch, stride).shape[1]
         self.projection = nn.Linear(channels * patch**2, d_model)
@@ -24,3 +31,9 @@ class PatchEmbedding(nn.Module):
             raise ValueError("wrong size")
         x = self.projection(patches(images, self.patch, self.stride))
         return torch.cat([self.class_token.expand(len(x), 1, -1), x], 1) + self.positions
+
+
+class PatchEmbedding(PatchEmbedding):
+    def forward(self, x):
+        tokens = super().forward(x)
+        return tokens * tokens.shape[-1] ** 0.5
