@@ -535,6 +535,7 @@ def test_gradients_are_clipped_as_torch_does(seed: int, references: References) 
         assert_close(one, leaf.grad, "a gradient", rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_low_rank_change_starts_at_zero_and_keeps_its_rank(
     seed: int, references: References
 ) -> None:

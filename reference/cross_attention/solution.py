@@ -48,9 +48,8 @@ class CrossAttention(nn.Module):
         if self.causal and context is not None:
             raise ValueError("the order of x says nothing about that of a context")
         context = x if context is None else context  # (batch, n_keys, d_context)
-        visible = torch.ones(
-            len(x), x.shape[1], context.shape[1], dtype=torch.bool, device=x.device
-        )  # (batch, n_queries, n_keys)
+        sizes = len(x), x.shape[1], context.shape[1]
+        visible = x.new_ones(sizes, dtype=torch.bool)  # (batch, n_queries, n_keys)
         if self.causal:
             visible = visible.tril()  # (batch, n_queries, n_keys)
         if key_mask is not None:
