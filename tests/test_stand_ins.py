@@ -19,6 +19,7 @@ from grader.testing import Rng
 LAYERS = ("causal_attention", "feed_forward", "layer_norm", "multi_head_attention")
 LAYERS += ("transformer_block", "rms_norm", "swiglu", "modern_block")
 STAND_INS = (*LAYERS, "masked_softmax")
+TOKENS = "byte_pair_encoding"  # whose calls have no tensors
 
 
 def standing_in(course: Course, name: str) -> ModuleType:
@@ -28,14 +29,14 @@ def standing_in(course: Course, name: str) -> ModuleType:
 
 
 def test_every_stand_in_is_compared(course: Course) -> None:
-    assert {name for name in course.names if course[name].stand_in} == {*STAND_INS}
+    assert {name for name in course.names if course[name].stand_in} == {*STAND_INS, TOKENS}
 
 
 @pytest.mark.slow
 def test_a_stand_in_that_is_handed_in_earns_at_most_a_tenth(
     course: Course, solutions: dict[str, str], grade: Grade
 ) -> None:
-    for name in STAND_INS:
+    for name in (*STAND_INS, TOKENS):
         text = course[name].stand_in
         assert text is not None
         report = grade(course, {**solutions, name: text}, name)
@@ -51,6 +52,19 @@ def test_a_stand_in_gives_what_the_reference_gives(
     case = CASES[name](Rng(seed), references[name])
     modules = standing_in(course, name), references[name]
     assert_same(*(case.function(module) for module in modules), case.leaves)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_stand_in_cuts_a_text_as_the_reference_does(
+    seed: int, course: Course, references: References
+) -> None:
+    text = bytes(Rng(seed).randint(97, 101, 60).tolist())
+    theirs, ours = standing_in(course, TOKENS), references[TOKENS]
+    merges = ours.train(text, 12)
+    assert theirs.train(text, 12) == merges
+    tokens = ours.encode(text, merges, {b"ab": 900})
+    assert theirs.encode(text, merges, {b"ab": 900}) == tokens
+    assert theirs.decode(tokens, merges, {b"ab": 900}) == text
 
 
 @pytest.mark.parametrize("seed", SEEDS)

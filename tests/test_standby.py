@@ -82,7 +82,15 @@ def test_its_verdict_is_that_of_grader_check(
     solution = tiny_course["scale"].read("solution.py")
     for text in (solution, solution.replace("*", "+"), "def scale(:"):
         ordered = order(text)
-        where = (ordered.folder, "scale", "--course", tiny_course.root, "--seed", 5, "--all")
+        where = (
+            Path(ordered.notebook).parent,
+            "scale",
+            "--course",
+            tiny_course.root,
+            "--seed",
+            5,
+            "--all",
+        )
         expected = cli("check", *where, "--also", f"html={ordered.page}")
         page = Path(ordered.page).read_text("utf-8")
         assert notebook.check(ordered, others) == (expected.code, expected.out)
@@ -144,7 +152,7 @@ def test_a_verdict_is_told_even_if_no_next_process_can_start(
         raise OSError("no more processes")
 
     ordered = order("")
-    Path(ordered.folder, "scale.py").unlink()  # which ends the process
+    Path(ordered.notebook).with_name("scale.py").unlink()  # which ends the process
     notebook.prepare()
     monkeypatch.setattr(standby_process.subprocess, "Popen", fail)
     assert notebook.check(ordered, others)[0] == 2
