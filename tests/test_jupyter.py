@@ -183,6 +183,7 @@ def test_the_second_course_in_a_notebook_passes_with_its_solutions(
 def test_an_example_of_a_stub_says_what_is_not_written_yet(
     course: Course, students: Path, solutions: dict[str, str]
 ) -> None:
+    course = course.choose("full")  # as in the students' copy
     text = (students / "exercises" / NOTEBOOKS / "course.ipynb").read_text()
     notebook = filled(text, {})
     notebook.cells = [cell for cell in notebook.cells if not CHECKED.fullmatch(cell.source)]
@@ -288,6 +289,7 @@ def test_a_check_without_a_name_is_of_what_its_cell_defines(
 def test_a_notebook_that_is_handed_in_counts_with_its_check_cells(
     cli: Cli, course: Course, students: Path, solutions: dict[str, str], tmp_path: Path
 ) -> None:
+    course = course.choose("full")
     text = (students / "exercises" / NOTEBOOKS / "course.ipynb").read_text()
     place = tmp_path / "s001" / "course.ipynb"
     place.parent.mkdir()
