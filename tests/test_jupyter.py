@@ -62,6 +62,7 @@ EXAMPLES = {
     "low_rank_adaptation": " 1.0000 17.0000",
     "patch_embedding": " 2.0000  3.0000  8.0000  9.0000 26.0000 27.0000 32.0000 33.0000",
     "cross_entropy": "tensor(0.7531)",
+    "log_loss": "tensor(0.7531)",
     "perplexity": "tensor(2.1236)",
     "top_k": "   -inf  4.0000    -inf  3.0000\n 0.0000  0.0000    -inf    -inf",
     "nucleus": "   -inf  2.0000  1.0000    -inf\n   -inf  2.0000    -inf    -inf",

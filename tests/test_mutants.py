@@ -11,7 +11,6 @@ import ast
 import pytest
 from mutants import sampled
 from mutants.mutator import mutants, plain, sample
-from mutants.questions import CALLS
 from turns import in_turn
 
 from grader.course.course import Course
@@ -55,11 +54,11 @@ def test_a_sample_is_drawn_by_its_seed() -> None:
 @pytest.mark.slow
 def test_suites_accept_no_mutant_that_is_wrong(course: Course, users_cache: None) -> None:
     wrong = []
-    names = [name for name in CALLS if course[name].training is None]
+    names = [name for name in course.names if course[name].training is None]
     for _, examined in sampled.examine_samples(course, in_turn(names)):
         wrong += sampled.accepted(course, examined)
     assert wrong == []
 
 
 def test_the_sample_is_of_three_hundred_mutants(course: Course) -> None:
-    assert sum(len(sampled.chosen(course, name)) for name in CALLS) >= 300
+    assert sum(len(sampled.chosen(course, name)) for name in course.names) >= 300

@@ -19,7 +19,7 @@ SAYS = "print('mine'); "
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
-    """A course whose `perplexity` is run on the student's own `cross_entropy`."""
+    """A course whose `perplexity` is run on the student's own `log_loss`."""
     root = tmp_path / "sampling"
     shutil.copytree(SAMPLING, root, ignore=shutil.ignore_patterns("__pycache__", ".grader"))
     path = root / "reference" / "perplexity" / "exercise.toml"
@@ -27,10 +27,10 @@ def course(tmp_path: Path) -> Course:
     return load_course(root)
 
 
-def grade_with(course: Course, grade: Grade, cross_entropy: str | None) -> ExerciseResult:
+def grade_with(course: Course, grade: Grade, log_loss: str | None) -> ExerciseResult:
     files = {"perplexity": course["perplexity"].read("solution.py")}
-    if cross_entropy is not None:
-        files["cross_entropy"] = cross_entropy
+    if log_loss is not None:
+        files["log_loss"] = log_loss
     report = grade(course, files, "perplexity")
     (result,) = report.exercises
     assert result.passed
@@ -41,7 +41,7 @@ def grade_with(course: Course, grade: Grade, cross_entropy: str | None) -> Exerc
 
 
 def right(course: Course) -> str:
-    text = course["cross_entropy"].read("solution.py")
+    text = course["log_loss"].read("solution.py")
     return text.replace("    return ", f"    {SAYS}return ")
 
 
@@ -57,14 +57,14 @@ def test_what_is_right_takes_part(course: Course, grade: Grade) -> None:
 def test_a_stand_in_takes_the_place_of_what_is_not(course: Course, grade: Grade, what: str) -> None:
     texts = {
         "nothing": None,
-        "a stub": make_stub(course["cross_entropy"]),
+        "a stub": make_stub(course["log_loss"]),
         "an error": "import no_such_module\n",
         "another value": right(course).replace(f"{SAYS}return ", f"{SAYS}return 2 * "),
     }
     result = grade_with(course, grade, texts[what])
-    assert result.stand_ins == ("cross_entropy",)
+    assert result.stand_ins == ("log_loss",)
     printed = [test.printed for test in result.tests if test.name != "test_on_your_own_loss"]
     assert "mine" not in "".join(printed)
     assert result.parts_line == (
-        "Stand-ins replaced the exercises that are not right yet, or not written: cross_entropy"
+        "Stand-ins replaced the exercises that are not right yet, or not written: log_loss"
     )

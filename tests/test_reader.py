@@ -220,8 +220,7 @@ def test_all_texts_of_a_submission_are_bounded_together(core: Course, tmp_path: 
 
 
 def test_a_file_that_holds_many_exercises_counts_once(course: Course, tmp_path: Path) -> None:
-    course = course.choose("full")
-    cells = [code(f"# {'x' * 6000}\n{course[name].read('solution.py')}") for name in course.names]
+    cells = [code(f"# {'x' * 3000}\n{course[name].read('solution.py')}") for name in course.names]
     (tmp_path / "homework.ipynb").write_bytes(notebook(*cells))
     found = discover([tmp_path / "homework.ipynb"], course)
     assert not found.problems

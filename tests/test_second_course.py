@@ -35,11 +35,11 @@ pytestmark = pytest.mark.in_turn
 
 ROOT = Path(__file__).parent.parent
 SAMPLING = ROOT / "examples" / "sampling"
-NAMES = ("cross_entropy", "perplexity", "top_k", "nucleus")
+NAMES = ("log_loss", "perplexity", "top_k", "nucleus")
 POINTS = 40
 MIN_FAULTS = 6
 WRONG = {  # exercise: what the solution says, what is put there, what is said of it
-    "cross_entropy": ("max(len(losses), 1)", "max(targets.numel(), 1)", "so ignored ones lower"),
+    "log_loss": ("max(len(losses), 1)", "max(targets.numel(), 1)", "so ignored ones lower"),
     "perplexity": ("torch.exp(loss)", "2**loss", "2 is raised to the power of the loss"),
     "top_k": ("rank >= k", "rank > k", "One logit too many is kept"),
     "nucleus": ("cumsum(dim=-1)", "cumsum(dim=0)", "added up over the rows"),
@@ -99,6 +99,11 @@ def test_the_engine_names_no_exercise_of_either_course(original: Course, course:
         assert [name for name in course.names if name in code] == [], path
 
 
+def test_the_two_courses_share_no_exercise(original: Course, course: Course) -> None:
+    """Whatever works for both works for any."""
+    assert set(original.names) & set(course.names) == set()
+
+
 @pytest.mark.slow
 def test_the_content_is_proven(cli: Cli, sampling: Path, original: Course) -> None:
     """`grader validate` finds nothing to fix."""
@@ -106,6 +111,11 @@ def test_the_content_is_proven(cli: Cli, sampling: Path, original: Course) -> No
     assert (said.code, "✗" in said.out) == (0, False), said.out
     for exercise in original.exercises:
         assert len(load_mistakes(exercise)) >= MIN_FAULTS
+
+
+def test_the_two_courses_share_no_exercise(original: Course, course: Course) -> None:
+    """Whatever works for both works for any."""
+    assert set(original.names) & set(course.names) == set()
 
 
 def test_the_generated_files_are_current(cli: Cli) -> None:
@@ -163,15 +173,15 @@ def module_of(texts: dict[str, str], name: str) -> ModuleType:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_cross_entropy_is_torchs(seed: int, texts: dict[str, str], original: Course) -> None:
+def test_log_loss_is_torchs(seed: int, texts: dict[str, str], original: Course) -> None:
     """The reference and the stand-in give the loss of torch, and its gradients."""
     rng = Rng(seed)
     logits, targets = rng.randn(4, 6, 5), rng.randint(0, 5, 4, 6)
     targets[:, 4:] = 2
-    stand_in = original["cross_entropy"].stand_in
+    stand_in = original["log_loss"].stand_in
     assert stand_in is not None
-    for text in (texts["cross_entropy"], stand_in):
-        function = loaded({"cross_entropy": text}, "cross_entropy").cross_entropy
+    for text in (texts["log_loss"], stand_in):
+        function = loaded({"log_loss": text}, "log_loss").log_loss
         ours, theirs = (logits.clone().requires_grad_() for _ in range(2))
         loss = function(ours, targets, 2)
         right = F.cross_entropy(theirs.flatten(0, 1), targets.flatten(), ignore_index=2)
@@ -250,7 +260,7 @@ def test_a_wrong_program_is_named_with_its_mistake(
     """In a students' copy and in the teacher's; then the hint on the mistake comes first."""
     (homework / f"{name}.py").write_text(broken(texts, name), "utf-8")
     if name == "perplexity":  # which builds on it
-        (homework / "cross_entropy.py").write_text(texts["cross_entropy"], "utf-8")
+        (homework / "log_loss.py").write_text(texts["log_loss"], "utf-8")
     says = WRONG[name][2]
     said = cli("check", name)
     assert (said.code, says in plain(said.out)) == (1, True), said.out
@@ -285,21 +295,21 @@ def test_what_an_exercise_builds_on_comes_first_in_a_students_copy(
     (homework / "perplexity.py").write_text(texts["perplexity"], "utf-8")
     said = cli("check", "perplexity")
     assert (said.code, "not started" in said.out) == (1, False)
-    comes_first = "cross_entropy comes first: this exercise builds on it, and it is not"
+    comes_first = "log_loss comes first: this exercise builds on it, and it is not"
     assert f"{comes_first} written yet" in plain(said.out)
-    (homework / "cross_entropy.py").write_text(broken(texts, "cross_entropy"), "utf-8")
+    (homework / "log_loss.py").write_text(broken(texts, "log_loss"), "utf-8")
     said = cli("check", "perplexity")
     assert (said.code, "→" in said.out) == (1, False)
-    assert f"{comes_first} right yet: grader check cross_entropy" in plain(said.out)
+    assert f"{comes_first} right yet: grader check log_loss" in plain(said.out)
 
 
 def test_a_file_is_checked_with_the_files_beside_it_that_it_needs(
     cli: Cli, homework: Path, texts: dict[str, str]
 ) -> None:
-    for name in ("perplexity", "cross_entropy"):
+    for name in ("perplexity", "log_loss"):
         (homework / f"{name}.py").write_text(texts[name], "utf-8")
     said = cli("check", homework / "perplexity.py")
-    assert (said.code, "cross_entropy" in said.out) == (0, False), said.out
+    assert (said.code, "log_loss" in said.out) == (0, False), said.out
 
 
 def test_a_stub_has_hints_a_place_and_a_way_back(cli: Cli, homework: Path) -> None:
@@ -307,7 +317,7 @@ def test_a_stub_has_hints_a_place_and_a_way_back(cli: Cli, homework: Path) -> No
     assert cli("hint", "top_k").out.startswith("hint 1 of 3")
     said = cli("status").out
     assert [line.split()[0] for line in said.splitlines()[:4]] == list(NAMES)
-    assert "next: grader check cross_entropy" in said
+    assert "next: grader check log_loss" in said
     stub = (homework / "top_k.py").read_text("utf-8")
     (homework / "top_k.py").write_text("mine = 1\n", "utf-8")
     assert "kept as" in cli("reset", "top_k").out
@@ -319,7 +329,7 @@ def test_a_mistake_in_the_loss_costs_nothing_in_perplexity(
     grade: Grade, original: Course, texts: dict[str, str]
 ) -> None:
     """Perplexity is graded on a stand-in; only the check on the student's own parts sees it."""
-    files = texts | {"cross_entropy": broken(texts, "cross_entropy")}
+    files = texts | {"log_loss": broken(texts, "log_loss")}
     (result,) = grade(original, files, "perplexity").exercises
     assert result.points == result.max_points
 
@@ -369,7 +379,7 @@ def test_init_takes_a_folder_of_the_courses_name(
     (tmp_path / "home").mkdir()
     monkeypatch.chdir(tmp_path / "home")
     said = cli("init", "--course", sampling)
-    assert (said.code, "grader check cross_entropy" in said.out) == (0, True)
+    assert (said.code, "grader check log_loss" in said.out) == (0, True)
     assert Path("sampling", "exercises", "nucleus.py").is_file()
 
 

@@ -27,7 +27,7 @@ from grader.grading.diagnosis import record
 from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.seeds import PUBLIC_SEED
 
-MAX_BYTES = 160 * 1024  # of the record of an exercise
+MAX_BYTES = 100 * 1024  # of the record of an exercise
 MAX_FILE = 300 * 1024  # of anything else
 NAMES = load_course(Path(__file__).parent.parent).names
 

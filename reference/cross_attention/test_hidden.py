@@ -65,9 +65,9 @@ plain = lambda **options: identity(  # noqa: E731
 )
 
 
-def block(name, dropout=0.0, **options):
+def block(name, dropout=0.0, *, d_ff=MODEL[2], **options):
     """Return what makes a block of the usual sizes."""
-    return built(name, *MODEL, dropout, **options)
+    return built(name, *MODEL[:2], d_ff, dropout, **options)
 
 
 # Calls of every kind: what is called, its maker and its arguments.
@@ -183,9 +183,11 @@ test_empty_rows = Check(
 )
 empty = test_empty_rows.case
 some = torch.tensor([[0, 0, 0, 0, 0, 0], [0, 1, 1, 1, 1, 0]]).bool()
-empty("One item without keys.", with_finite(output(attention(), X, C, some)))
-empty("Its gradients.", with_finite(gradient(attention(), X, C, some)))
-causal_late = output(own(causal=True), X, None, LATE)
+# Small, because a gradient has as many numbers as there are parameters.
+small = functools.partial(attention, d_out=4, heads=2)
+empty("One item without keys.", with_finite(output(small(), X, C, some)))
+empty("Its gradients.", with_finite(gradient(small(), X, C, some)), hidden=True)
+causal_late = output(own(causal=True, d_out=6), X, None, LATE)
 empty("Causal, and the first keys are hidden.", with_finite(causal_late))
 empty("Its gradients, causal.", with_finite(gradient(own(causal=True), X, None, LATE)), hidden=True)
 empty(
@@ -199,13 +201,10 @@ test_hidden_tokens = Check(
     "Hidden tokens of context may be nan: no output or gradient changes.", about=MASKS
 )
 nan = test_hidden_tokens.case
-for sentence, value in (("nan", torch.nan), ("infinite", torch.inf)):
-    context = hidden_as(value)
-    nan(f"Hidden tokens that are {sentence}.", with_finite(output(attention(), X, context, MASK)))
-    nan(
-        f"The gradients where they are {sentence}.",
-        with_finite(gradient(attention(), X, context, MASK)),
-    )
+for make, sentence in ((output, "Hidden tokens"), (gradient, "The gradients if hidden tokens")):
+    nan(f"{sentence} are nan.", with_finite(make(small(), X, hidden_as(torch.nan), MASK)))
+    context = hidden_as(torch.inf)
+    nan(f"{sentence} are infinite.", with_finite(make(small(), X, context, MASK)), hidden=True)
 
 
 @nan
@@ -295,28 +294,42 @@ dropout_cases(test_dropout, plain, D_QUERY, heads=2)
 dropped(
     "Each weight on its own.", each_on_its_own(plain, D_QUERY, heads=2), tells=False, hidden=True
 )
-for name, make, given in CALLS:
-    test_gradients.case(f"The gradients, {name}.", gradient(make(), *given))
-    dropped(
-        f"A rate of a half in eval mode, {name}.",
+
+
+def asked_of(name, make, given):
+    """Yield what is asked of a call of every kind: where, the sentence, the case and its keys."""
+    thin = {"d_out": 6} if given[0] is X else {"d_ff": 3}
+    yield test_gradients.case, "The gradients", gradient(make(**thin), *given), "", None
+    yield (
+        dropped,
+        "A rate of a half in eval mode",
         output(make(dropout=0.5), *given),
-        about="options",
+        "options",
+        None,
     )
-    dropped(f"Training at a rate of 0, {name}.", output(make(training=True), *given))
-    dropped(f"Training at a rate of 1, {name}.", output(make(dropout=1.0, training=True), *given))
+    yield dropped, "Training at a rate of 0", output(make(training=True), *given), "", None
+    at_one = make(dropout=1.0, training=True)
+    yield dropped, "Training at a rate of 1", output(at_one, *given), "", None
     large = [
         turned(lambda rng, each=each: each(rng) * 1e3) if callable(each) else each for each in given
     ]
-    test_anything.case(f"Large views, {name}.", output(make(), *large), about="views")
-    test_anything.case(
-        f"The arguments after a call, {name}.", changed(make(), *given), about="writes"
-    )
+    usable = test_anything.case
+    yield usable, "Large views", output(make(), *large), "views", None
+    yield usable, "The arguments after a call", changed(make(), *given), "writes", None
     for dtype, within in ((torch.float32, (1e-3, 1e-3)), (torch.bfloat16, ROUGH)):
         low = [
             (lambda rng, e=each, d=dtype: e(rng).to(d)) if callable(each) else each
             for each in given
         ]
-        test_anything.case(f"{dtype}, {name}.", output(make(dtype=dtype), *low), within=within)
+        yield usable, f"{dtype}", output(make(dtype=dtype), *low), "", within
+
+
+for name, make, given in CALLS[2::3]:
+    for add, says, ask, about, within in asked_of(name, make, given):
+        add(f"{says}, {name}.", ask, about=about, within=within)
+for name, make, given in (*CALLS[::3], *CALLS[1::3]):
+    for add, says, ask, about, within in asked_of(name, make, given):
+        add(f"{says}, {name}.", ask, about=about, within=within, hidden=True)
 
 
 def silenced(name, rate, *silent):

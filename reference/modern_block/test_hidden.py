@@ -49,6 +49,7 @@ D_IN, D_OUT, HEADS, KV = 5, 24, 6, 2  # three heads of size 4 share one of keys
 SIZES = D_IN, D_OUT, 40, 0.0, HEADS, KV
 D, BLOCK_SIZES = 16, (16, 4, 2, 6, 40)
 X, IN_BLOCK = drawn(3, 5, D_IN), drawn(3, 5, D)
+FEW, FEW_IN_BLOCK = drawn(2, 3, D_IN), drawn(2, 3, D)
 
 
 def attention(*, d_out=D_OUT, context=40, dropout=0.0, heads=HEADS, kv=KV, **options):
@@ -150,9 +151,9 @@ test_attention = Check(
 )
 values = test_attention.case
 values("Three heads share a head of keys.", output(chunked(attention), X))
-values("As many heads of keys as heads.", output(chunked(attention, kv=HEADS), X))
-values("Two heads of size 12.", output(chunked(attention, heads=2, kv=1), X))
-values("A base of 20.", output(chunked(attention, base=20.0), X), about="options")
+values("As many heads of keys as heads.", output(chunked(attention, kv=HEADS), FEW))
+values("Two heads of size 12.", output(chunked(attention, heads=2, kv=1), FEW))
+values("A base of 20.", output(chunked(attention, base=20.0), FEW), about="options")
 values("All sizes equal.", output(chunked(attention, d_out=16, heads=4, kv=4), drawn(4, 4, D_IN)))
 values("One token of one sentence.", output(chunked(attention), drawn(1, 1, D_IN)), about="single")
 ask = output(chunked(attention, d_out=2, heads=1, kv=1), drawn(1, 7, D_IN))
@@ -186,11 +187,11 @@ test_chunks = Check(
     "The outputs of chunks of any lengths are those of the whole sequence.", points=3, about=CHUNKS
 )
 parts = test_chunks.case
-parts("One token after the other.", output(chunked(attention, 1, 1, 1, 1, 1), X))
-parts("Two tokens, then three.", output(chunked(attention, 2, 3), X))
+parts("One token after the other.", output(chunked(attention, 1, 1, 1), FEW))
+parts("Two tokens, then one.", output(chunked(attention, 2, 1), FEW))
 parts("Three tokens, then two, in a block.", output(chunked(block, 3, 2), IN_BLOCK))
 parts("After a given cache.", output(chunked(attention), X, *pair()))
-parts("As many tokens as heads.", output(chunked(attention, 6, 6), drawn(2, 12, D_IN)))
+parts("As many tokens as heads.", output(chunked(attention, 6, 6), drawn(1, 12, D_IN)))
 for sizes in ((4, 3), (1, 2, 4), (6, 1), (3, 1, 1, 1)):
     parts(
         f"Chunks of {sizes} tokens.",
@@ -239,7 +240,7 @@ def far(student, rng):
     return found
 
 
-cached("A second sequence.", in_turn(chunked(attention, 2, 3), X, X), about="options")
+cached("A second sequence.", in_turn(chunked(attention, 2, 1), FEW, FEW), about="options")
 
 
 test_refusals = Check(
@@ -266,11 +267,11 @@ test_block = Check(
     about=BLOCK,
 )
 wired = test_block.case
-wired("A block.", output(chunked(block), IN_BLOCK))
-wired("A block with a base of 20.", output(chunked(block, base=20.0), IN_BLOCK))
-wired("A block with as many heads of keys as heads.", output(chunked(block, kv=4), IN_BLOCK))
-wired("A block with inputs of a thousand.", output(chunked(block), drawn(2, 5, D, times=1e3)))
-large = drawn(3, 5, D, times=1e3)
+wired("A block.", output(chunked(block), FEW_IN_BLOCK))
+wired("A block with a base of 20.", output(chunked(block, base=20.0), FEW_IN_BLOCK))
+wired("A block with as many heads of keys as heads.", output(chunked(block, kv=4), FEW_IN_BLOCK))
+wired("A block with inputs of a thousand.", output(chunked(block), drawn(2, 3, D, times=1e3)))
+large = drawn(3, 2, D, times=1e3)
 wired("A block with inputs of a thousand after a cache.", output(chunked(block), large, *pair()))
 ask = output(chunked(block, heads=8, kv=2, base=50.0), drawn(2, 7, D))
 wired("A block of eight heads.", ask, hidden=True)
@@ -278,7 +279,7 @@ wired("A block and one token.", output(chunked(block), drawn(2, 1, D)), hidden=T
 SILENT = {"attention.out_proj.weight": torch.zeros(D, D, dtype=torch.float64)}
 SILENT["feed_forward.W_down.weight"] = torch.zeros(D, 6, dtype=torch.float64)
 for name, zeros in SILENT.items():
-    ask = output(filled(chunked(block), {name: zeros}), IN_BLOCK)
+    ask = output(filled(chunked(block), {name: zeros}), FEW_IN_BLOCK)
     wired(f"A block whose {name} is zero.", ask)
 
 
@@ -305,20 +306,26 @@ each = functools.partial(each_on_its_own, d_in=D_IN, heads=2, values=shared_valu
 trains("Each weight on its own.", each(two_heads), tells=False, hidden=True)
 ask = each(functools.partial(two_heads, 2, 1))
 trains("Each weight on its own, in chunks.", ask, tells=False, hidden=True)
-trains("A dropout of a half in evaluation.", output(chunked(attention, dropout=0.5), X))
+trains("A dropout of a half in evaluation.", output(chunked(attention, dropout=0.5), FEW))
 unsaid = functools.partial(built, "ModernBlock", *BLOCK_SIZES, training=True)
-trains("Training where no dropout is asked for.", output(chunked(unsaid), IN_BLOCK))
+trains("Training where no dropout is asked for.", output(chunked(unsaid), FEW_IN_BLOCK))
 trains("The same of one sentence.", output(chunked(unsaid), drawn(1, 7, D)), hidden=True)
 for name, make, x in (("attention", attention, X), ("a block", block, IN_BLOCK)):
     all_ = chunked(make, dropout=1.0, training=True)
     trains(f"A dropout of 1, {name}.", output(all_, x))
     trains(f"A dropout of 1 after a given cache, {name}.", output(all_, x, *pair()))
-    ask = slopes(chunked(make), x)
-    trains(f"The gradients, {name}.", ask, about="gradient")
     ask = slopes(chunked(make, training=True), x, *pair())
-    trains(f"The gradients after a given cache, {name}.", ask, about="gradient")
+    trains(f"The gradients after a given cache, {name}.", ask, about="gradient", hidden=True)
     some = chunked(make, dropout=0.4, training=True)
     trains(f"What gets a gradient with dropout, {name}.", reached(some, x), about="gradient")
+# Small ones, because a gradient has as many numbers as there are parameters.
+small = functools.partial(attention, d_out=8, heads=2, kv=1)
+small_block = functools.partial(built, "ModernBlock", 8, 2, 1, 3, 40)
+for name, make, d in (("attention", small, D_IN), ("a block", small_block, 8)):
+    ask = slopes(chunked(make), drawn(2, 5, d))
+    trains(f"The gradients, {name}.", ask, about="gradient", hidden=True)
+    ask = slopes(chunked(make), drawn(3, 4, d), *pair(2, 1))
+    trains(f"The gradients of four tokens after two, {name}.", ask, about="gradient")
 ask = reached(chunked(block, dropout=0.4, training=True), IN_BLOCK, *pair())
 trains("What gets a gradient in a block with a cache.", ask, about="gradient", hidden=True)
 ask = reached(chunked(attention, dropout=0.4, training=True), X, *pair())

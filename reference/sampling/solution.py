@@ -24,7 +24,7 @@ def distribution(
     if temperature == 0:
         best = logits.argmax(dim=-1, keepdim=True)  # (..., 1)
         return torch.zeros_like(logits).scatter(-1, best, 1.0)  # (..., vocab)
-    precise = torch.promote_types(logits.dtype, torch.float32)
+    precise = torch.promote_types(logits.dtype, torch.float32)  # of the softmax
     scores = logits.to(precise) / temperature  # (..., vocab)
     if top_k is not None:
         k = min(top_k, scores.shape[-1])

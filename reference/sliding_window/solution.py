@@ -44,7 +44,7 @@ def sliding_attention(
     position = torch.arange(n_tokens, device=Q.device).unsqueeze(1)  # (n_tokens, 1)
 
     products = (Q.unsqueeze(-2) @ keys).squeeze(-2)  # (batch, num_heads, n_tokens, window)
-    precise = torch.promote_types(Q.dtype, torch.float32)
+    precise = torch.promote_types(Q.dtype, torch.float32)  # of the softmax
     scores = products.to(precise) / d_head**0.5  # (batch, num_heads, n_tokens, window)
     if slopes is not None:
         bias = slopes.to(precise).view(-1, 1, 1) * distance  # (num_heads, 1, window)

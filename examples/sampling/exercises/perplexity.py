@@ -47,7 +47,7 @@ CrossEntropyLoss, nll_loss, NLLLoss.
 """
 
 import torch
-from cross_entropy import cross_entropy
+from log_loss import log_loss
 from torch import Tensor
 
 

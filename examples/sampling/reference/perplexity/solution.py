@@ -1,7 +1,7 @@
 """Reference solution: perplexity as the exponential of one mean loss."""
 
 import torch
-from cross_entropy import cross_entropy
+from log_loss import log_loss
 from torch import Tensor
 
 
@@ -14,6 +14,6 @@ def perplexity(logits: Tensor, tokens: Tensor, pad: int = -100) -> Tensor:
     # --- solution
     predicted = logits[:, :-1]  # (batch, n_tokens - 1, n_vocab)
     wanted = tokens[:, 1:]  # (batch, n_tokens - 1)
-    loss = cross_entropy(predicted, wanted, pad)  # ()
+    loss = log_loss(predicted, wanted, pad)  # ()
     return torch.exp(loss)  # ()
     # --- end

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.needs("test_written_by_hand")
 AXES = ("class",)
 LEFT_OUT = Aspect("left out", "batches with ignored positions")
 NOTHING = Aspect("nothing", "batches in which no position counts", is_edge=True)
-LOSS = "cross_entropy"
+LOSS = "log_loss"
 N_CLASSES = 5
 IGNORED = -100
 TARGETS = torch.tensor([[2, 0, 4], [1, 3, 3]])
@@ -49,7 +49,7 @@ def losses(*shape, index=None, times=1.0):
     """Return a case: the losses of a dozen batches."""
     given = () if index in (None, IGNORED) else (index,)
     return lambda student, rng: [
-        student.cross_entropy(logits * times, targets, *given)
+        student.log_loss(logits * times, targets, *given)
         for logits, targets in batches(rng, *shape, index=index)
     ]
 
@@ -58,7 +58,7 @@ def losses(*shape, index=None, times=1.0):
 def test_written_by_hand(student, rng):
     """The loss is written by hand, without a torch function that does all of it."""
     logits = rng.randn(2, 3, N_CLASSES)
-    assert_written_by_hand(student, lambda: student.cross_entropy(logits, TARGETS))
+    assert_written_by_hand(student, lambda: student.log_loss(logits, TARGETS))
 
 
 test_every_position_counts = Check(
@@ -97,7 +97,7 @@ ignored("Three sentences with ignored positions.", losses(3, 4, 3, index=IGNORED
 def far_logits(student, rng):
     """The logits of ignored positions are 50."""
     return [
-        student.cross_entropy(logits.masked_fill((targets == IGNORED)[..., None], 50.0), targets)
+        student.log_loss(logits.masked_fill((targets == IGNORED)[..., None], 50.0), targets)
         for logits, targets in batches(rng, 3, 4, 5, index=IGNORED)
     ]
 
@@ -120,7 +120,7 @@ def of_nothing(*shape):
 
     def ask(student, rng):
         targets = torch.full(shape[:-1], IGNORED)
-        found = [student.cross_entropy(rng.randn(*shape), targets) for _ in range(12)]
+        found = [student.log_loss(rng.randn(*shape), targets) for _ in range(12)]
         return {"losses": found, "nan": [loss.isnan() for loss in found]}
 
     return ask
@@ -153,7 +153,7 @@ for sentence, sign in (("rise from 20 to 20,000", 1), ("fall from -20 to -20,000
 
     def finite(student, rng, sign=sign):
         logits, levels = rng.randn(2, 3, N_CLASSES), torch.logspace(1.3, 4.3, 24).double()
-        return [student.cross_entropy(logits + sign * n, TARGETS).isfinite() for n in levels]
+        return [student.log_loss(logits + sign * n, TARGETS).isfinite() for n in levels]
 
     sizes(f"Which losses are finite if the logits {sentence}.", finite)
 sizes("Logits a hundred times as large.", losses(2, 3, 5, times=100.0))
@@ -169,7 +169,7 @@ slopes = test_gradients.case
 def losses_and_gradients(*shape, index=None):
     """Return a case: the losses of a dozen batches, and the gradients of their logits."""
     return lambda student, rng: [
-        gradients(student.cross_entropy, *batch) for batch in batches(rng, *shape, index=index)
+        gradients(student.log_loss, *batch) for batch in batches(rng, *shape, index=index)
     ]
 
 
@@ -255,7 +255,7 @@ def growth(student, rng):
     def called(batch=2, n_tokens=3, n_classes=5):
         logits, targets = next(batches(rng, batch, n_tokens, n_classes, index=IGNORED))
         flat = logits.flatten(0, 1), targets.flatten()
-        return lambda: (student.cross_entropy(logits, targets), student.cross_entropy(*flat))
+        return lambda: (student.log_loss(logits, targets), student.log_loss(*flat))
 
     grown = {"batch items": {"batch": (7, 15)}, "tokens": {"n_tokens": (10, 21)}}
     assert_vectorised(student, called, {**grown, "classes": {"n_classes": (16, 33)}})

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 
-def cross_entropy(logits: Tensor, targets: Tensor, ignore_index: int = -100) -> Tensor:
+def log_loss(logits: Tensor, targets: Tensor, ignore_index: int = -100) -> Tensor:
     """Return the mean loss of the positions whose target is not `ignore_index`, 0 if there is none.
 
     logits is (..., n_classes) and targets (...); the loss is () and has the dtype of logits.
