@@ -20,7 +20,7 @@ from corpus.programs import load
 from corpus.verdicts import Judge, students_copy
 
 from grader.course import records
-from grader.course.course import Course, Exercise, load_course
+from grader.course.course import PUBLIC_COURSE, Course, Exercise, load_course
 from grader.course.known_mistakes import load_mistakes
 from grader.course.suite_text import shipped_cases
 from grader.grading.diagnosis import record
@@ -28,7 +28,8 @@ from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.seeds import PUBLIC_SEED
 
 MAX_BYTES = 100 * 1024  # of the record of an exercise
-MAX_FILE = 300 * 1024  # of anything else
+MAX_FILE = 250 * 1024  # of anything else
+MAX_DATA = 10 * 1024  # of each exercise in the one file about all
 NAMES = load_course(Path(__file__).parent.parent).names
 
 
@@ -147,8 +148,9 @@ def test_the_tensors_in_it_are_answers_to_its_own_cases(
 def test_it_is_small(course: Course, copy: Course) -> None:
     for name in copy.names:
         assert record.path_of(copy, name).stat().st_size <= MAX_BYTES, name
-    files = [path for path in copy.student_folder.rglob("*") if path.is_file()]
-    assert max(path.stat().st_size for path in files) <= MAX_FILE
+    sizes = {p.name: p.stat().st_size for p in copy.student_folder.rglob("*") if p.is_file()}
+    assert sizes.pop(PUBLIC_COURSE) <= MAX_DATA * len(copy.names)
+    assert max(sizes.values()) <= MAX_FILE
 
 
 # --- it tells as much -----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from grader.reports.course_path import Stop
 from grader.reports.pages import path_picture
 
 PATH = "path.svg"  # the graph of the exercises that build on others
-WHOLE = "course"  # the name of the notebook with all exercises
+WHOLE = "course"  # the name of the notebook with all exercises of a list
 LOAD = "%load_ext grader"
 SETUP = f"""\
 # On Colab, first install the grader: the README of your teachers' repository says how.
@@ -56,12 +56,15 @@ class HandOutAddress:
 def notebooks(course: Course, address: HandOutAddress | None = None) -> dict[str, str]:
     """Return the text of each notebook by its name; the same course gives the same texts.
 
-    With an `address`, each has a button for Colab.
+    With an `address`, each has a button for Colab. One notebook has all exercises, if the course is
+    one that a student takes: a list, or a course without lists.
     """
     made = {}
     for exercise in course.exercises:
         cells = [*_setup(exercise.name, address), *_cells(exercise)]
         made[f"{exercise.name}.ipynb"] = _written(cells)
+    if course.lists and not course.chosen:
+        return made
     cells = [cell for exercise in course.exercises for cell in _cells(exercise)]
     title = _markdown("title", f"# {course.title}\n\n![{PATH}](attachment:{PATH})")
     title["attachments"] = {PATH: {"image/svg+xml": path_picture(stops_of(course))}}
