@@ -94,7 +94,7 @@ from rms_norm import RMSNorm
 from swiglu import SwiGLU
 from torch import Tensor, nn
 
-Cache = tuple[Tensor, Tensor]  # keys and values, (batch, num_kv_heads, n_cached, d_head) each
+KVCache = tuple[Tensor, Tensor]  # keys and values, (batch, num_kv_heads, n_cached, d_head) each
 
 
 class RotaryAttention(nn.Module):
@@ -117,7 +117,7 @@ class RotaryAttention(nn.Module):
         super().__init__()
         raise NotImplementedError("fill in modern_block")
 
-    def forward(self, x: Tensor, cache: Cache | None = None) -> tuple[Tensor, Cache]:
+    def forward(self, x: Tensor, cache: KVCache | None = None) -> tuple[Tensor, KVCache]:
         """Map the next tokens x (batch, n_tokens, d_in) to (batch, n_tokens, d_out) and a cache.
 
         Raises ValueError for more tokens than context_length, those in the cache included.
@@ -141,6 +141,6 @@ class ModernBlock(nn.Module):
         super().__init__()
         raise NotImplementedError("fill in modern_block")
 
-    def forward(self, x: Tensor, cache: Cache | None = None) -> tuple[Tensor, Cache]:
+    def forward(self, x: Tensor, cache: KVCache | None = None) -> tuple[Tensor, KVCache]:
         """Map the next tokens x (batch, n_tokens, d_model) to the same shape and a cache."""
         raise NotImplementedError("fill in modern_block")

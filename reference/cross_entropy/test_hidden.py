@@ -126,6 +126,7 @@ hand("The gradient by hand with three leading axes.", by_hand(2, 3, 4, 5), hidde
 hand("The gradient by hand without leading axes.", by_hand(12), about="leading axes")
 hand("The gradient by hand of one position.", by_hand(1, 12), about="single")
 hand("The gradient by hand of one sentence.", by_hand(1, 3, 5), about="single")
+hand("The gradient by hand of one class.", by_hand(2, 3, 1), about="single")
 hand("The gradient by hand, with ignored positions.", by_hand(2, 5, 4, index=IGNORED))
 hand("The gradient by hand, with an ignored class.", by_hand(7, 3, index=1))
 hand("The gradient by hand, with label smoothing.", by_hand(2, 4, 5, s=0.3))

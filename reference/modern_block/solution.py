@@ -5,7 +5,7 @@ from rms_norm import RMSNorm
 from swiglu import SwiGLU
 from torch import Tensor, nn
 
-Cache = tuple[Tensor, Tensor]  # keys and values, (batch, num_kv_heads, n_cached, d_head) each
+KVCache = tuple[Tensor, Tensor]  # keys and values, (batch, num_kv_heads, n_cached, d_head) each
 
 
 class RotaryAttention(nn.Module):
@@ -43,7 +43,7 @@ class RotaryAttention(nn.Module):
         self.dropout = nn.Dropout(dropout)
         # --- end
 
-    def forward(self, x: Tensor, cache: Cache | None = None) -> tuple[Tensor, Cache]:
+    def forward(self, x: Tensor, cache: KVCache | None = None) -> tuple[Tensor, KVCache]:
         """Map the next tokens x (batch, n_tokens, d_in) to (batch, n_tokens, d_out) and a cache.
 
         Raises ValueError for more tokens than context_length, those in the cache included.
@@ -112,7 +112,7 @@ class ModernBlock(nn.Module):
         self.feed_forward = SwiGLU(d_model, d_ff, dropout)
         # --- end
 
-    def forward(self, x: Tensor, cache: Cache | None = None) -> tuple[Tensor, Cache]:
+    def forward(self, x: Tensor, cache: KVCache | None = None) -> tuple[Tensor, KVCache]:
         """Map the next tokens x (batch, n_tokens, d_model) to the same shape and a cache."""
         # --- solution
         attended, cache = self.attention(self.norm1(x), cache)  # (batch, n_tokens, d_model)

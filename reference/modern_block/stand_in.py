@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-Cache = tuple[Tensor, Tensor]  # keys and values, (batch, num_kv_heads, n_cached, d_head) each
+KVCache = tuple[Tensor, Tensor]  # keys and values, (batch, num_kv_heads, n_cached, d_head) each
 
 
 class RotaryAttention(nn.Module):
@@ -30,7 +30,7 @@ class RotaryAttention(nn.Module):
         self.W_value = nn.Linear(d_in, num_kv_heads * self.d_head, bias=False)
         self.out_proj = nn.Linear(d_out, d_out, bias=False)
 
-    def forward(self, x: Tensor, cache: Cache | None = None) -> tuple[Tensor, Cache]:
+    def forward(self, x: Tensor, cache: KVCache | None = None) -> tuple[Tensor, KVCache]:
         """Map the next tokens x (batch, n_tokens, d_in) to (batch, n_tokens, d_out) and a cache."""
         n_tokens = x.shape[1]
         n_cached = 0 if cache is None else cache[0].shape[2]
@@ -112,7 +112,7 @@ class ModernBlock(nn.Module):
         self.norm2 = _Norm(d_model)
         self.feed_forward = _FeedForward(d_model, d_ff, dropout)
 
-    def forward(self, x: Tensor, cache: Cache | None = None) -> tuple[Tensor, Cache]:
+    def forward(self, x: Tensor, cache: KVCache | None = None) -> tuple[Tensor, KVCache]:
         """Map the next tokens x (batch, n_tokens, d_model) to the same shape and a cache."""
         attended, cache = self.attention(self.norm1(x), cache)  # (batch, n_tokens, d_model)
         x = x + attended  # (batch, n_tokens, d_model)

@@ -110,6 +110,7 @@ top_p("After top-k.", output(LAW, drawn(8, 9), top_k=5, top_p=0.75), about="opti
 top_p("Equal logits, top-p.", output(LAW, whole(6, 8), top_p=0.6), about=TIES)
 top_p("All equal.", output(LAW, torch.zeros(2, 7).double(), top_p=0.5), about=TIES)
 top_p("No leading axis, top-p.", output(LAW, drawn(12), top_p=0.85), about="leading axes")
+top_p("One row, top-p.", output(LAW, drawn(1, 7), top_p=0.7), about="single")
 top_p("A mass of 1.", output(LAW, drawn(3, 5), top_p=1.0), about="options")
 top_p("Next to nothing.", output(LAW, drawn(6, 5), top_p=1e-6), about="options")
 top_p(

@@ -19,6 +19,7 @@ from mutants.questions import CALLS
 from torch import Tensor
 
 from grader.course.course import Course, Exercise
+from grader.grading.cases import Case
 from grader.grading.diagnosis.answers import Answer, Raised, Values
 from grader.grading.diagnosis.asked import load_cases
 from grader.grading.diagnosis.respondent import Respondent
@@ -101,7 +102,7 @@ class Judge:
                 ours, answer = self._respondents[seed].answer(case), theirs.answer(case)
                 if isinstance(ours, Raised) and isinstance(answer, Raised):
                     continue
-                if not ours.same(answer) and not _is_rounding(case.aspect, ours, answer):
+                if not ours.same(answer) and not _is_rounding(case, ours, answer):
                     return f"case {case.name}, seed {seed}"
         return ""
 
@@ -109,15 +110,15 @@ class Judge:
         return Respondent(self._course, self._exercise, text, seed, {})
 
 
-def _is_rounding(aspect: str, ours: Answer, theirs: Answer) -> bool:
+def _is_rounding(case: Case, ours: Answer, theirs: Answer) -> bool:
     """Return whether other orders of the same operations can give these digits, where few count."""
-    if aspect == "dtype":
+    if case.aspect == "dtype" or case.within:
         return ours.is_near(theirs)
     if not isinstance(ours, Values) or not isinstance(theirs, Values) or ours.form != theirs.form:
         return False
     relative, absolute = EXTREME
     close = torch.isclose(ours.numbers, theirs.numbers, relative, absolute, equal_nan=True)
-    return aspect == "extreme scores" and bool(close.all())
+    return case.aspect == "extreme scores" and bool(close.all())
 
 
 @contextlib.contextmanager
@@ -160,6 +161,8 @@ def _compared(actual: Any, expected: Any) -> str:
             if problem := _compared(actual.get(key), expected.get(key)):
                 return f"{key}: {problem}"
         return ""
+    if isinstance(expected, list | tuple) and isinstance(actual, list | tuple):
+        return _compared(dict(enumerate(actual)), dict(enumerate(expected)))
     if isinstance(expected, Tensor) or isinstance(actual, Tensor):
         return _compared_tensors(actual, expected)
     return "" if actual == expected else f"{_said(actual)}, not {_said(expected)}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mutants import asking, core, scores, sequences, training
+from mutants import asking, core, modern, scores, sequences, training
 
 from grader.grading.rng import Rng
 
@@ -25,6 +25,9 @@ CALLS: dict[str, Callable[[Any, Rng], Iterator[asking.Question]]] = {
         *(sequences.positional_encoding, sequences.kv_cache, sequences.rotary_embedding),
         *(sequences.grouped_query_attention, sequences.online_softmax),
         *(sequences.cross_attention, sequences.sliding_window),
+        *(modern.rms_norm, modern.swiglu, modern.modern_block, modern.byte_pair_encoding),
+        *(modern.cross_entropy, modern.adamw, modern.sampling, modern.low_rank_adaptation),
+        modern.patch_embedding,
         *(training.seq2seq_attention, training.histogram_transformer, training.tiny_gpt),
     )
 }
