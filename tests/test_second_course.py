@@ -99,11 +99,6 @@ def test_the_engine_names_no_exercise_of_either_course(original: Course, course:
         assert [name for name in course.names if name in code] == [], path
 
 
-def test_the_two_courses_share_no_exercise(original: Course, course: Course) -> None:
-    """Whatever works for both works for any."""
-    assert set(original.names) & set(course.names) == set()
-
-
 @pytest.mark.slow
 def test_the_content_is_proven(cli: Cli, sampling: Path, original: Course) -> None:
     """`grader validate` finds nothing to fix."""

@@ -20,11 +20,11 @@ pytestmark = pytest.mark.in_turn
 
 ROOT = Path(__file__).parent.parent
 EXERCISES = load_course(ROOT).exercises
-PROVEN = [  # those that train take minutes
-    pytest.param(each.name, marks=[pytest.mark.night] if each.training else [])
-    for each in EXERCISES
-]
+TRAINED = [each.name for each in EXERCISES if each.training]
+MISTAKES = {each.name: [fault.name for fault in load_mistakes(each)] for each in EXERCISES}
 MIN_FAULTS = 20
+AT_ONCE = 6  # mistakes, of an exercise that may have fifty in five forms each
+PARTS = [(name, start) for name in MISTAKES for start in range(0, len(MISTAKES[name]), AT_ONCE)]
 
 CASES = """
 
@@ -38,15 +38,40 @@ test_cases.case("The gradient.", gradient(built("Scale", 7), drawn(3, 7)), about
 """
 
 
-@pytest.mark.slow
-@pytest.mark.in_turn(share=sum(not each.training for each in EXERCISES))
-@pytest.mark.parametrize("name", PROVEN)
-def test_the_course_is_proven(name: str, cli: Cli, course: Course, users_cache: None) -> None:
+@pytest.mark.night  # those with fifty mistakes take minutes, and those that train as well
+@pytest.mark.parametrize("name", MISTAKES)
+def test_the_course_is_proven(name: str, cli: Cli, users_cache: None) -> None:
     said = cli("validate", name)
     assert said.code == 0, said.out
-    faults = len(load_mistakes(course[name]))
-    assert faults >= MIN_FAULTS
-    assert f"  {faults}  " in said.out.splitlines()[-1]
+    assert f"  {len(MISTAKES[name])}  " in said.out.splitlines()[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.in_turn(share=len(PARTS) // 2)
+@pytest.mark.parametrize(("name", "start"), [p for p in PARTS if p[0] not in TRAINED])
+def test_some_mistakes_are_proven(name: str, start: int, cli: Cli) -> None:
+    some = MISTAKES[name][start : start + AT_ONCE]
+    said = cli("validate", name, *(part for each in some for part in ("--mistake", each)))
+    assert said.code == 0, said.out
+    assert f"  {len(some)}  " in said.out.splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_each_exercise_has_many_mistakes(name: str) -> None:
+    assert len(MISTAKES[name]) >= MIN_FAULTS
+
+
+@pytest.mark.parametrize(
+    ("request_", "says"),
+    [
+        (["--mistake", "softmax"], "--mistake needs one exercise"),
+        (["masked_softmax", "--mistake", "sofmax_over_queries"], "did you mean `softmax_over_"),
+        (["masked_softmax", "--mistake", "zz"], "has no mistake `zz`; it has "),
+    ],
+)
+def test_a_mistake_that_nobody_knows_is_said(cli: Cli, request_: list[str], says: str) -> None:
+    said = cli("validate", *request_)
+    assert (said.code, says in said.err) == (2, True), said.err
 
 
 def test_the_course_adds_up(course: Course) -> None:

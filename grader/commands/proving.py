@@ -11,7 +11,7 @@ import functools
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -82,8 +82,9 @@ class Prover:
         *,
         note: Callable[[str], object] = lambda says: None,  # reports the progress of the proof
         on_wait: Callable[[], None] = lambda: None,  # called before each program; may raise
+        mistakes: Collection[str] = (),  # prove only these
     ) -> None:
-        self._note, self._on_wait = note, on_wait
+        self._note, self._on_wait, self._mistakes = note, on_wait, mistakes
         self.exercise, self.grader, self.seed = exercise, grader, seed
         course = grader.suite.course
         self.solutions = solutions(course, exercise.name)
@@ -95,6 +96,9 @@ class Prover:
         """Run every step, in the order that makes failures easiest to understand."""
         self._texts()
         self._cases()
+        if self._mistakes:
+            self._faults()
+            return self.proof
         self._branches()
         self._reference()
         self._example()
@@ -250,7 +254,11 @@ class Prover:
                 )
 
     def _faults(self) -> None:
-        faults = load_mistakes(self.exercise)
+        faults = [
+            fault
+            for fault in load_mistakes(self.exercise)
+            if not self._mistakes or fault.name in self._mistakes
+        ]
         self.proof.faults = len(faults)
         for number, fault in enumerate(faults, start=1):
             self._note(f"mistake {number} of {len(faults)}: {fault.name}")
@@ -379,10 +387,12 @@ def prove(
     on_proof: Callable[[Proof], None] = lambda proof: None,
     *,
     on_wait: Callable[[], None] = lambda: None,
+    mistakes: Collection[str] = (),
 ) -> list[Proof]:
     """Collect the suites of the exercises `names`, and prove each; `on_proof` gets each proof.
 
     All programs are the course's own, and run in this process. Before each, `on_wait` may raise.
+    With `mistakes`, only these are proven.
     """
 
     def prove_all(grader: Grader) -> list[Proof]:
@@ -390,7 +400,9 @@ def prove(
         for name in names:
             on_exercise(name)
             note = functools.partial(on_exercise, name)
-            prover = Prover(course[name], grader, seed, note=note, on_wait=on_wait)
+            prover = Prover(
+                course[name], grader, seed, note=note, on_wait=on_wait, mistakes=mistakes
+            )
             proofs.append(prover.prove())
             on_proof(proofs[-1])
         return proofs

@@ -7,7 +7,7 @@ names it and no other. A problem is a sentence that names the file to fix.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,9 +27,10 @@ from grader.course.course import (
     load_course,
     load_public,
 )
+from grader.course.known_mistakes import load_mistakes
 from grader.course.stubs import make_stub
 from grader.course.zones import next_change, offset
-from grader.errors import CourseError, RequestError
+from grader.errors import CourseError, RequestError, did_you_mean
 from grader.grading.programs import solutions
 from grader.grading.session import with_grader
 from grader.sandbox.host.zygote import Zygote
@@ -55,6 +56,13 @@ if TYPE_CHECKING:
 @click.option(
     "--branches", is_flag=True, help="Print how many cases ask for each promise in each branch."
 )
+@click.option(
+    "--mistake",
+    "mistakes",
+    multiple=True,
+    metavar="NAME",
+    help="Prove only this mistake of one exercise, in all its forms; may be repeated.",
+)
 @click.option("--watch", is_flag=True, help="Keep running, and prove again on every save.")
 @click.option(
     "--again", is_flag=True, help="Repeat proofs that succeeded with the same files, too."
@@ -65,6 +73,7 @@ def validate(
     seed: int,
     prices: bool,
     branches: bool,
+    mistakes: tuple[str, ...],
     watch: bool,
     again: bool,
     course: Course,
@@ -85,12 +94,15 @@ def validate(
     --watch proves the exercises one by one, but not the course as a whole.
     """
     chosen = [course[name].name for name in names] or list(course.names)
-    if watch and (prices or branches or not sys.stdin.isatty()):
+    if mistakes:
+        _require_mistakes(course, names, mistakes)
+    if watch and (prices or branches or mistakes or not sys.stdin.isatty()):
         raise RequestError("--watch is for the terminal, and shows no tables", "grader validate")
     if watch:
         return 0 if _watch(course, chosen, seed) else 1
     with progress_bar(len(chosen)) as on_exercise:
-        proofs = validate_course(course, chosen, seed, on_exercise, again=again or prices)
+        again = again or prices or bool(mistakes)
+        proofs = validate_course(course, chosen, seed, on_exercise, again=again, mistakes=mistakes)
     if prices:
         click.echo("\n".join(price_table(proofs)) + "\n")
     if branches:
@@ -112,10 +124,12 @@ def validate_course(
     on_exercise: OnProgress = lambda name, note="": None,
     *,
     again: bool = False,
+    mistakes: Collection[str] = (),
 ) -> list[Proof]:
     """Prove the exercises `names`; a whole course must also add up and be built.
 
-    Proofs that succeeded with the same files are repeated only with `again`.
+    Proofs that succeeded with the same files are repeated only with `again`. With `mistakes`, only
+    these of one exercise are proven, and nothing is kept.
     """
     _require_reference(course)
     proofs = {} if again else load_proofs(course, names, seed)
@@ -123,7 +137,8 @@ def validate_course(
 
     def keep(proof: Proof) -> None:
         proofs[proof.exercise.name] = proof
-        save_proof(course, proof, seed)  # at once, so that Ctrl-C loses no proof
+        if not mistakes:
+            save_proof(course, proof, seed)  # at once, so that Ctrl-C loses no proof
 
     if unreviewed:
         with Zygote() as zygote:
@@ -132,7 +147,7 @@ def validate_course(
                 proofs[name] = confined_proof(course, name, zygote, seed)
     left = [name for name in names if name not in proofs]
     if len(left) == 1:  # and report its progress
-        prove(course, left, seed, on_exercise, keep)
+        prove(course, left, seed, on_exercise, keep, mistakes=mistakes)
     elif left:
         left.sort(key=lambda name: course[name].training is None)  # trainings take longest
         with on_all_cores(len(left)) as mapped:
@@ -145,6 +160,19 @@ def validate_course(
     if set(names) == set(course.names) and not unreviewed:
         found[-1].problems += whole_course(course) or public_suites(course, seed)
     return found
+
+
+def _require_mistakes(course: Course, names: Sequence[str], mistakes: Sequence[str]) -> None:
+    """Raise `RequestError` unless `names` is one exercise, which has these mistakes."""
+    if len(names) != 1:
+        raise RequestError("--mistake needs one exercise", "grader validate NAME --mistake MISTAKE")
+    known = [mistake.name for mistake in load_mistakes(course[names[0]])]
+    for mistake in mistakes:
+        if mistake not in known:
+            near = (
+                did_you_mean(mistake, known) or f"; it has {', '.join(shortened(known, MAX_NAMED))}"
+            )
+            raise RequestError(f"{names[0]} has no mistake `{mistake}`{near}")
 
 
 def _proven(place: tuple[Path, str, int]) -> Proof:
