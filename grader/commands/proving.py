@@ -47,15 +47,15 @@ BLANK_SHARE = 10  # the same for code that computes nothing
 
 @dataclass(frozen=True)
 class Price:
-    """The cost of a mistake: its failed checks, its price, and the points lost in each form."""
+    """The cost of a mistake: its failed checks, its price, and the points lost in the end."""
 
     fault: str
     checks: int
     price: int
-    charged: tuple[int, ...]
+    lost: int
 
 
-NO_PRICE = Price("fault", 0, 0, ())
+NO_PRICE = Price("fault", 0, 0, 0)
 
 
 @dataclass
@@ -300,7 +300,9 @@ class Prover:
 
     def _note_needed(self, fault: Mistake, report: Report) -> None:
         """Note the case that alone rejects a form of a mistake."""
-        wrong = [case.name for test in wrong_tests(report) for case in test.wrong]
+        self._note_wrong(fault, [case.name for test in wrong_tests(report) for case in test.wrong])
+
+    def _note_wrong(self, fault: Mistake, wrong: Sequence[str]) -> None:
         if len(wrong) == 1 and fault.name not in self.proof.needed.setdefault(wrong[0], []):
             self.proof.needed[wrong[0]].append(fault.name)
 
@@ -310,22 +312,47 @@ class Prover:
         return f"it costs {price} points, and the exercise is worth {most}" if price > most else ""
 
     def _forms(self, fault: Mistake, forms: Sequence[tuple[Edit, ...]], main: Report) -> str:
-        """Grade the other forms of a mistake; return the problem of the first that has one."""
-        reports = [main]
+        """Prove the other forms of a mistake; return the problem of the first that has one."""
         for form in forms:
             text = edited(self.solution, form) or self.solution
+            if self._is_named_by_cases(fault, text):
+                continue
             report = self.grade(text)
             self._note_needed(fault, report)
             if problem := self._form_problem(fault, form, text, report):
                 made = " · ".join(" ".join(edit.by.split()) or "(nothing)" for edit in form)
                 part = PART if _is_part(fault, form) else ""
                 return f"in the form {textwrap.shorten(made, 100)!r} {problem}{part}"
-            reports.append(report)
-        lost = sorted({report.max_points - report.points for report in reports})
+        lost = main.max_points - main.points
         checks = main.max_points - sum(test.points for test in main.exercises[0].tests)
         price = price_of(fault, self.exercise.points)
-        self.proof.prices.append(Price(fault.name, checks, price, tuple(lost)))
+        self.proof.prices.append(Price(fault.name, checks, price, lost))
         return ""
+
+    def _is_named_by_cases(self, fault: Mistake, text: str) -> bool:
+        """Return whether a form of a mistake is rejected and named if it is only asked the cases.
+
+        Asking takes a third of the time of grading. What it does not settle, such as a form that
+        uses a forbidden function, is graded as a student's code is.
+        """
+        # Imports torch, which the other commands of this file's users do without.
+        from grader.grading.deciding import decided  # noqa: PLC0415
+
+        diagnostician = self.grader.diagnostician(self.exercise, self.seed)
+        if diagnostician is None:
+            return False
+        self._on_wait()
+        catalogue = self.grader.computed(self.exercise, self.seed)
+        answer, answers = catalogue.respondent(text).answer, catalogue.answers_of(text)
+        wrong = decided(catalogue, catalogue.cases, answer)
+        failed = list(dict.fromkeys(case.check for case in wrong if case.of and case.of.points))
+        diagnosis = diagnostician.explain(answers, text, failed) if failed else None
+        if diagnosis is None or not {fault.name, fault.like} & _named(diagnosis):
+            return False
+        if len(wrong) == 1:  # it may be needed, unless one of the slowest cases rejects the form
+            wrong += decided(catalogue, catalogue.deciding_only, answer)
+        self._note_wrong(fault, [case.name for case in wrong])
+        return True
 
     def _form_problem(self, fault: Mistake, form: Sequence[Edit], text: str, report: Report) -> str:
         """Return why a form of a mistake is not proven; a tie with another one is no problem."""

@@ -283,8 +283,7 @@ def price_table(proofs: Sequence[Proof]) -> Iterator[str]:
     for proof in proofs:
         yield f"  {proof.exercise.name}, {proof.exercise.points} points"
         for each in proof.prices:
-            lost = "–".join(map(str, dict.fromkeys((min(each.charged), max(each.charged)))))
-            yield f"  {each.fault:<{width}}  {each.checks:>6}  {each.price:>5}  {lost:>11}"
+            yield f"  {each.fault:<{width}}  {each.checks:>6}  {each.price:>5}  {each.lost:>11}"
 
 
 def branch_tables(course: Course, names: Sequence[str], seed: int) -> Iterator[str]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from grader.course.course import Course, Exercise
-from grader.errors import GraderError, Mismatch
+from grader.errors import CheckFailure, GraderError, Mismatch
 from grader.grading.cases import Case, Check
 from grader.grading.compare import FORGOTTEN, TOLERANCE, assert_close, being, in_digits
 from grader.grading.diagnosis.answers import NUMBERS, Answer, Leaf, Raised, Values
 from grader.grading.diagnosis.asked import FATAL, Asked, asked
-from grader.grading.diagnosis.computed import catalogue_of
+from grader.grading.diagnosis.computed import ComputedCatalogue, catalogue_of
 from grader.grading.told import MANY
 from grader.grading.words import ANSWER, Words, is_gradient, list_of, words_of
 from grader.report import UNWRITTEN, WrongCase
@@ -71,6 +71,22 @@ def given_for(course: Course, exercise: Exercise, seed: int) -> Given:
     """Return the store for a student's answers to the cases of an exercise at a seed."""
     reference = catalogue_of(course, exercise, seed).reference
     return Given(exercise.name, seed, reference.answer, words_of(exercise))
+
+
+def decided(
+    catalogue: ComputedCatalogue, cases: Iterable[Case], answer: Callable[[Case], Answer]
+) -> list[Case]:
+    """Return those of some cases that decide a check, and to which a program answers wrongly."""
+    expected, words = catalogue.reference.answer, words_of(catalogue.exercise)
+    return [
+        case
+        for case in cases
+        if case.decides and problem(case, _as_asked(answer(case)), expected(case), words)
+    ]
+
+
+def _as_asked(answer: Answer) -> Asked:
+    return Asked(answer, CheckFailure("raised") if isinstance(answer, Raised) else None)
 
 
 def problem(case: Case, answered: Asked, expected: Answer, words: Words) -> Exception | None:
