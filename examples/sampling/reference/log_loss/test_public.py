@@ -43,9 +43,7 @@ def test_equal_logits(student):
 def test_large_logits(student):
     """Logits of 10,000 give a finite loss."""
     logits = torch.tensor([[10000.0, 9998.0], [-10000.0, -9998.0]])
-    assert_close(
-        student.log_loss(logits, torch.tensor([0, 1])), torch.tensor(0.1269), atol=1e-4
-    )
+    assert_close(student.log_loss(logits, torch.tensor([0, 1])), torch.tensor(0.1269), atol=1e-4)
 
 
 @pytest.mark.points(2)
