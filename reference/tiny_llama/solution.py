@@ -62,8 +62,8 @@ class TinyLlama(nn.Module):
         before = caches or [None] * len(self.blocks)
         after = []
         for block, cache in zip(self.blocks, before):
-            x, cache = block(x, cache)  # (batch, n_tokens, d_model)
-            after.append(cache)
+            x, kept = block(x, cache)  # (batch, n_tokens, d_model)
+            after.append(kept)
         normed = self.norm(x)  # (batch, n_tokens, d_model)
         logits = normed @ self.token_embedding.weight.T  # (batch, n_tokens, vocab)
         return logits, after

@@ -119,7 +119,7 @@ logits = test_logits.case
 logits("Fewer tokens than the context is long.", output(reading(), tokens(2, 5)))
 full = output(reading(5, 8, 2, 1, 3, 6), tokens(3, 6, vocab=5))
 logits("As many tokens as the context is long, in three layers.", full)
-logits("All sizes equal.", output(reading(*[4] * 6), tokens(4, 4, vocab=4)), about="square")
+logits("All sizes equal.", output(reading(8, 8, 4, 4, 2, 8), tokens(8, 8, vocab=8)), about="square")
 logits("One token of one sentence.", output(reading(), tokens(1, 1)), about="single")
 logits("Wider.", output(reading(11, 20, 5, 1, 2, 8), tokens(4, 7, vocab=11)), hidden=True)
 ask = refused(llama(), tokens(2, CONTEXT + 1))
