@@ -87,7 +87,7 @@ class NamedCase(Case):
 
 @dataclass(frozen=True)
 class ChunkedCase(Case):
-    """A sequence whose tokens come in chunks, of the lengths `called_with["chunks"]`."""
+    """A sequence, `x` or `tokens`, that comes in chunks of the lengths `called_with["chunks"]`."""
 
     def function(self, module: ModuleType, *, training: bool = False) -> Function:
         """The outputs of all chunks, one after the other."""
@@ -95,9 +95,9 @@ class ChunkedCase(Case):
 
         def call(leaves: Leaves) -> Tensor:
             cache, outputs = None, []
-            for chunk in leaves["x"].split(self.called_with["chunks"], dim=1):
-                given = {"cache": cache}
-                output, cache = functional_call(layer, parameters(leaves), (chunk,), given)
+            x = self.called_with.get("tokens", leaves.get("x"))
+            for chunk in x.split(self.called_with["chunks"], dim=1):
+                output, cache = functional_call(layer, parameters(leaves), (chunk, cache))
                 outputs.append(output)
             return torch.cat(outputs, dim=1)
 
@@ -459,6 +459,20 @@ def modern_case(rng: Rng, module: ModuleType) -> Case:
     return ChunkedCase(target, layer.options, layer.leaves, called_with, rough)
 
 
+def llama_case(rng: Rng, module: ModuleType) -> Case:
+    """Tokens that a model of some layers reads in chunks; its parameters are the leaves."""
+    vocab, batch, n_tokens, kv_heads, group, n_pairs = (min(s, 4) for s in sizes(rng, 6))
+    options = {"vocab": vocab, "d_model": 2 * n_pairs * kv_heads * group, "dropout": 0.5}
+    options |= {"num_heads": kv_heads * group, "num_kv_heads": kv_heads}
+    options |= {"num_layers": 1 + rng.seed % 3, "context_length": n_tokens + rng.seed % 2}
+    layer = module.TinyLlama(**options)
+    leaves = {name: rng.randn(*p.shape) / 2 for name, p in layer.named_parameters()}
+    called_with = {"tokens": rng.randint(0, vocab, batch, n_tokens)}
+    called_with["chunks"] = chunks_of(n_tokens, rng)
+    rough = {"rtol": 1e-5, "atol": 1e-4}
+    return ChunkedCase("TinyLlama", options, tracked(**leaves), called_with, rough)
+
+
 def decoder_case(rng: Rng, module: ModuleType) -> Case:
     """With teacher forcing and without, under lengths of which one is 0."""
     batch, n_source, n_target, d_embed, d_decoder, d_encoder, d_hidden = sizes(rng, 7)
@@ -627,6 +641,7 @@ CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "online_softmax": tiled_case,
     "seq2seq_attention": decoder_case,
     "tiny_gpt": gpt_case,
+    "tiny_llama": llama_case,
     "cross_attention": cross_case,
     "sliding_window": sliding_case,
     "sampling": distribution_case,

@@ -18,7 +18,7 @@ from grader.testing import Rng
 
 LAYERS = ("causal_attention", "feed_forward", "layer_norm", "multi_head_attention")
 LAYERS += ("transformer_block", "rms_norm", "swiglu", "modern_block")
-STAND_INS = (*LAYERS, "masked_softmax")
+STAND_INS = (*LAYERS, "masked_softmax", "cross_entropy", "adamw", "sampling")
 TOKENS = "byte_pair_encoding"  # whose calls have no tensors
 
 
@@ -106,7 +106,7 @@ def test_a_seed_gives_a_stand_in_the_parameters_of_the_reference(
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("training", [False, True], ids=["eval", "training"])
-@pytest.mark.parametrize("name", ["stacked_heads", "transformer_block", "tiny_gpt"])
+@pytest.mark.parametrize("name", ["stacked_heads", "transformer_block", "tiny_gpt", "tiny_llama"])
 def test_what_is_built_of_stand_ins_gives_what_it_gives_on_the_references(
     name: str,
     training: bool,

@@ -81,6 +81,17 @@ SIGNATURES = {
     "tiny_gpt.random_windows": "tokens, n_windows, length",
     "tiny_gpt.train_gpt": ("model, tokens, steps, batch_size=16, learning_rate=0.003, report=None"),
     "tiny_gpt.generate": "model, prompt, n, temperature=1.0, top_k=None",
+    "tiny_llama.TinyLlama": (
+        "vocab, d_model, num_heads, num_kv_heads, num_layers, context_length, dropout"
+    ),
+    "tiny_llama.learned_tokens": "data, num_merges",
+    "tiny_llama.train_llama": (
+        "model, tokens, steps, batch_size=16, peak=0.005, warmup=25, report=None"
+    ),
+    "tiny_llama.bits_per_byte": "model, data, merges",
+    "tiny_llama.continue_text": (
+        "model, prompt, uniforms, temperature=1.0, top_k=None, top_p=None"
+    ),
     "cross_attention.CrossAttention": "d_query, d_context, d_out, dropout, num_heads, causal=False",
     "cross_attention.EncoderBlock": "d_model, num_heads, d_ff, dropout",
     "cross_attention.DecoderBlock": "d_model, num_heads, d_ff, dropout",

@@ -390,6 +390,19 @@ def torch_modern(case: Case, leaves: Leaves) -> Tensor:
     return x + torch_gated(case, own | {"x": normed[1](x)})
 
 
+def torch_llama(case: Case, leaves: Leaves) -> Tensor:
+    """All tokens at once, through blocks of torch's attention and norm."""
+    table = leaves["token_embedding.weight"]
+    x = F.embedding(case.called_with["tokens"], table)  # (batch, n_tokens, d_model)
+    options = case.options | {"base": 10000.0}
+    for layer in range(case.options["num_layers"]):
+        prefix = f"blocks.{layer}."
+        own = {n.removeprefix(prefix): leaf for n, leaf in leaves.items() if n.startswith(prefix)}
+        x = torch_modern(Case("ModernBlock", options, own), own | {"x": x})
+    normed = F.rms_norm(x, x.shape[-1:], leaves["norm.gamma"], 1e-5)
+    return F.linear(normed, table)  # (batch, n_tokens, vocab)
+
+
 def torch_shared_heads(case: Case, leaves: Leaves, x: Tensor) -> Tensor:
     """Attention of queries and keys that are turned as complex numbers."""
     d_head = leaves["W_query.weight"].shape[0] // case.options["num_heads"]
@@ -551,6 +564,7 @@ ORACLES: dict[str, Oracle] = {
     "online_softmax": torch_causal_or_not,
     "seq2seq_attention": torch_decoder,
     "tiny_gpt": torch_gpt,
+    "tiny_llama": torch_llama,
     "cross_attention": torch_cross_attention,
     "sliding_window": torch_sliding_attention,
     "sampling": torch_distribution,

@@ -29,5 +29,6 @@ CALLS: dict[str, Callable[[Any, Rng], Iterator[asking.Question]]] = {
         *(modern.cross_entropy, modern.adamw, modern.sampling, modern.low_rank_adaptation),
         modern.patch_embedding,
         *(training.seq2seq_attention, training.histogram_transformer, training.tiny_gpt),
+        training.tiny_llama,
     )
 }

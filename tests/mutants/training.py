@@ -259,3 +259,85 @@ def _gpt_texts(
     # At temperature 0, the statement says "whatever top_k is".
     for given in ((-1.0,), (-1e-6,), (1.0, 0), (1.0, -1)):
         yield f"refused: {given}", functools.partial(written, 1, *given)
+
+
+def tiny_llama(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
+    """Draw models, chunks with caches, a few steps of training, bits of bytes, and texts."""
+    batch, n_tokens, kv_heads, group, layers, more = (min(s, 3) for s in asking.sizes(rng, 6))
+    vocab, context = asking.size(rng) + 2, n_tokens + asking.one_of(rng, 1, 2, more)
+    rate, d_model = asking.rate(rng), 2 * kv_heads * group * asking.one_of(rng, 1, 2)
+    sizes = d_model, kv_heads * group, kv_heads, layers, context
+    make = functools.partial(module.TinyLlama, vocab, *sizes, rate)
+    tokens = rng.randint(0, vocab, batch, n_tokens)
+
+    def made(training: bool = False) -> Any:
+        return build(make, rng=Rng(rng.seed)).train(training)
+
+    def read(*chunks: Tensor, training: bool = False) -> dict[str, Any]:
+        model, caches, found = made(training), None, []
+        for chunk in chunks:
+            logits, caches = model(chunk, caches)
+            found.append(logits)
+        output = torch.cat(found, dim=1)
+        weights = torch.linspace(-1, 1, output.numel()).view(output.shape).double()
+        (output * weights).sum().backward()
+        kept = {f"cache {i}": torch.stack(list(pair)) for i, pair in enumerate(caches or [])}
+        slopes = {f"of {n}": p.grad for n, p in model.named_parameters()}
+        return {"output": output} | kept | slopes
+
+    def after_steps(steps: int, *given: Any, rate: float = 0.0) -> dict[str, Any]:
+        model = build(module.TinyLlama, vocab, *sizes, rate, rng=Rng(rng.seed))
+        told: list[tuple[int, float]] = []
+        text = rng.permutation(context + 1) % vocab
+        module.train_llama(model, text, steps, *given, report=lambda *each: told.append(each))
+        found = {name: p.detach().clone() for name, p in model.named_parameters()}
+        losses = torch.tensor([loss for _, loss in told], dtype=torch.float64)
+        return found | {"losses": losses, "others": f"{model.training} {[n for n, _ in told]}"}
+
+    yield (
+        "parameters",
+        lambda: {n: f"{tuple(p.shape)} {p.requires_grad}" for n, p in make().named_parameters()},
+    )
+    yield (
+        "how large a new model is",
+        lambda: module.TinyLlama(40, 30, 1, 1, 1, 9, 0.0).token_embedding.weight.std() > 0.07,
+    )
+    yield "values and gradients", lambda: read(tokens)
+    yield "one by one", lambda: read(*tokens.split(1, dim=1))
+    yield "a token more", lambda: read(tokens, tokens[:, :1])
+    yield "views", lambda: made()(asking.as_view(tokens))[0]
+    yield "arguments", lambda: asking.afterwards(made(), tokens)
+    for many in (context, context + 1):
+        other = rng.randint(0, vocab, batch, many)
+        yield f"{many} tokens of {context}", lambda other=other: made()(other)[0]
+    yield "bfloat16", lambda: made().to(torch.bfloat16)(tokens)[0]
+    yield "meta", lambda: make().to("meta")(tokens.to("meta"))[0]
+    if rate in (0.0, 1.0):
+        yield "training", lambda: read(tokens, training=True)
+    for steps, *given in ((0,), (1,), (3, 2), (6, 2, 0.05, 2), (4, 3, 0.02, 0)):
+        yield f"{steps} steps {given}", functools.partial(after_steps, steps, *given)
+    yield "steps with dropout of 1", lambda: after_steps(3, 2, 0.05, 1, rate=1.0)
+    merges = [(97, 98), (256, 99), (99, 99)]
+    reader = build(module.TinyLlama, 259, *sizes, 0.0, rng=Rng(rng.seed)).eval()
+    for n in (4, context, 2 * context + 1, 40):
+        data = bytes([97, 98, *rng.randint(97, 100, n).tolist()])
+        yield f"bits of {data!r}", lambda data=data: module.bits_per_byte(reader, data, merges)
+    uniforms = rng.rand(context)
+    for n, *options in (
+        (0,),
+        (1,),
+        (context, 0.0),
+        (context,),
+        (context, 3.0, 2),
+        (3, 4.0, None, 0.6),
+    ):
+        given = tokens[0, :1], uniforms[: min(n, context)], *options
+        yield f"{n} tokens {options}", lambda given=given: module.continue_text(made(), *given)
+    prompt = tokens[0]
+    yield "too many", lambda: module.continue_text(made(), prompt, rng.rand(context + 2))
+    yield (
+        "a text and its prompt",
+        lambda: asking.afterwards(
+            lambda *it: module.continue_text(made(), *it), prompt, uniforms[:1]
+        ),
+    )
