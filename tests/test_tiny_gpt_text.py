@@ -1,8 +1,10 @@
-"""The text that the language model is trained on, and the other stories of its public tests."""
+"""The texts that language models are trained on, and what is derived from them."""
 
 from __future__ import annotations
 
 import json
+
+from reference_cases import References
 
 from grader.course.course import Course
 
@@ -20,3 +22,14 @@ def test_the_tests_of_tiny_gpt_ask_for_other_stories_of_the_same_characters(cour
     assert {*new} <= {*text}
     stories = [each for each in new.split("\n\n") if len(each) > 60]
     assert not any(each in text for each in stories)
+
+
+def test_the_picture_of_tiny_llama_knows_the_merges_of_its_notes(
+    course: Course, references: References
+) -> None:
+    data = course.text("tiny_llama").read_bytes()
+    assert 19_000 < len(data) < 21_000
+    drawing: dict[str, list[tuple[int, int]]] = {}
+    exec((course["tiny_llama"].folder / "drawing.py").read_text(), drawing)
+    merges, _ = references["tiny_llama"].learned_tokens(data[: len(data) * 9 // 10], 32)
+    assert drawing["MERGES"] == merges

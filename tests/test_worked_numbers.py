@@ -498,6 +498,24 @@ def test_the_worked_loss_and_its_gradient(references: References) -> None:
     assert_rounds_to(gradient, rows, "the gradient")
 
 
+def test_a_llama_reads_writes_and_counts_bits(references: References) -> None:
+    module = references["tiny_llama"]
+    model = module.TinyLlama(5, 4, 2, 1, 2, 8, 0.0).double().eval()
+    assert sum(each.numel() for each in model.parameters()) == 520
+    for i, (_, each) in enumerate(sorted(model.named_parameters())):
+        each.data.copy_((torch.arange(each.numel()) + 100 * i).double().sin().view(each.shape))
+    logits = model(torch.tensor([[0, 1, 2]]))[0][0, 2]
+    assert_rounds_to(logits, [0.1863, 0.2541, -0.5185, 0.4237, -0.0354], "the logits")
+    uniforms = torch.tensor([0.1, 0.3, 0.5, 0.7, 0.9])
+    for temperature, text in ((0.0, [4, 2, 1, 0, 1, 0]), (1.0, [4, 0, 1, 2, 3, 4])):
+        found = module.continue_text(model, torch.tensor([4]), uniforms, temperature)
+        assert found.tolist() == text
+    model = module.TinyLlama(257, 4, 2, 1, 2, 8, 0.0).eval()
+    nn.init.zeros_(model.token_embedding.weight)
+    bits = module.bits_per_byte(model, b"abab", [(97, 98)])
+    assert_rounds_to(torch.tensor(bits), 2.0014, "the bits per byte")
+
+
 def test_the_worked_steps_rates_and_norms(references: References) -> None:
     module, gradients = references["adamw"], torch.tensor([[0.5], [-0.5], [0.1]])
     groups, given = [{"params": [torch.ones(1)]}], [[gradient] for gradient in gradients]
