@@ -57,7 +57,7 @@ class TinyLlama(nn.Module):
 
 def draw_batch(tokens, batch_size, length):
     starts = torch.randint(0, tokens.numel() - length + 1, (batch_size,))
-    return torch.stack([tokens[s : s + length] for s in starts.tolist()])
+    return tokens.unfold(0, length, 1)[starts]
 
 
 def set_rate(optimizer, rate):
