@@ -61,6 +61,7 @@ EXAMPLES = {
     "sampling": " 0.0000  0.4706  0.0000  0.2941  0.2353",
     "adamw": " 0.8500\n 0.8128\n 0.7672",
     "low_rank_adaptation": " 1.0000 17.0000",
+    "mixture_of_experts": " 0.7311  0.2689\n 0.7311  0.2689\n 0.7311  0.2689",
     "patch_embedding": " 2.0000  3.0000  8.0000  9.0000 26.0000 27.0000 32.0000 33.0000",
     "cross_entropy": "tensor(0.7531)",
     "log_loss": "tensor(0.7531)",

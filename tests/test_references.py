@@ -554,6 +554,25 @@ def test_a_low_rank_change_starts_at_zero_and_keeps_its_rank(
     assert torch.linalg.matrix_rank(linear.weight - before) <= r
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_equal_experts_are_one_and_tokens_may_be_permuted(
+    seed: int, references: References
+) -> None:
+    rng = Rng(seed)
+    n_tokens, d_model, d_ff, num_experts = sizes(rng, 4)
+    top_k = int(rng.randint(1, num_experts + 1, 1))
+    module = references["mixture_of_experts"].MixtureOfExperts(d_model, d_ff, num_experts, top_k)
+    module.double()
+    x, order = rng.randn(n_tokens, d_model), rng.permutation(n_tokens)
+    output, loss = module(x)
+    permuted, same_loss = module(x[order])
+    assert_close(permuted, output[order], "the output of permuted tokens")
+    assert_close(same_loss, loss, "their loss")
+    for expert in module.experts:
+        expert.load_state_dict(module.experts[0].state_dict())
+    assert_close(module(x)[0], module.experts[0](x), "the output of equal experts")
+
+
 def nothing_left(case: Case, leaves: Leaves) -> Tensor:
     """What a layer gives if all that it may drop is dropped."""
     if "token_embedding.weight" in leaves:  # the final norm turns zeros into beta
