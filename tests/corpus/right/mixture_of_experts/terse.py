@@ -16,8 +16,8 @@ def load_balance_loss(logits, top_k):
         raise ValueError("top_k")
     n = logits.shape[-1]
     wide = logits.reshape(-1, n).to(torch.promote_types(logits.dtype, torch.float32))
-    f = torch.bincount(wide.topk(top_k).indices.flatten(), minlength=n) / (len(wide) * top_k)
-    return (n * f.to(wide) @ wide.softmax(-1).mean(0)).to(logits.dtype)
+    f = torch.bincount(wide.topk(top_k).indices.flatten(), minlength=n).to(wide) / (len(wide) * top_k)
+    return (n * f @ wide.softmax(-1).mean(0)).to(logits.dtype)
 
 
 class MixtureOfExperts(nn.Module):
