@@ -29,8 +29,11 @@ def check(name: str, *, seed: int | None = None) -> NotebookVerdict:
     return jupyter.check(name, seed=seed)
 
 
-def show(weights: Any, tokens: Sequence[str] = (), *, title: str = "weights") -> Picture:
-    """Draw attention weights, (n_queries, n_keys) or (heads, n_queries, n_keys)."""
+def show(weights: Any, tokens: Sequence[str] = (), **options: Any) -> Picture:
+    """Draw attention weights, (n_queries, n_keys) or (heads, n_queries, n_keys).
+
+    `title` and `axes` say what the matrix and its rows and columns are.
+    """
     from grader import jupyter  # noqa: PLC0415
 
-    return jupyter.show(weights, tokens, title=title)
+    return jupyter.show(weights, tokens, **options)

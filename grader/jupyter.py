@@ -28,7 +28,7 @@ from grader.course.course import Course, Exercise, find_course, packaged_course
 from grader.course.stubs import is_untouched, make_stub
 from grader.errors import RequestError
 from grader.report import fixed
-from grader.reports import pages
+from grader.reports import charts, pages
 from grader.sandbox.cells import NOTEBOOK
 from grader.submissions.code_files import MAX_BYTES
 from grader.submissions.notebook_cells import defined_names
@@ -36,6 +36,7 @@ from grader.trees import NotOpened, read_file
 
 FILE = "notebook"
 HEIGHT, HIGH = 480, 860  # pixels of a report's frame: a sandboxed page cannot report its own height
+WEIGHTS = "weights"  # the title of a matrix whose rows are queries, and whose columns are keys
 MAX_SHOWN = 32  # rows and columns of a matrix that is drawn
 _standby = Standby()
 MAX_NAMED = 8  # names in a message, of those that a cell defines
@@ -67,10 +68,14 @@ class NotebookVerdict:
 
 @dataclass(frozen=True)
 class Picture:
-    """A matrix, or one for each head, as a drawing and as text."""
+    """A matrix, or one for each head, as an SVG drawing and as text."""
 
     drawing: str
     text: str
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the drawing as an SVG file, for a slide or a page."""
+        Path(path).write_text(self.drawing, "utf-8")
 
     def __repr__(self) -> str:
         return self.text
@@ -125,11 +130,18 @@ def _show_notes(lines: Iterable[str], exercise: str) -> str:
     return "".join(others)
 
 
-def show(weights: Any, tokens: Sequence[str] = (), *, title: str = "weights") -> Picture:
-    """Draw a matrix of weights, or one for each head; with `tokens`, as lines between them.
+def show(
+    weights: Any,
+    tokens: Sequence[str] = (),
+    *,
+    title: str = WEIGHTS,
+    axes: tuple[str, str] | None = None,
+) -> Picture:
+    """Draw a matrix of weights, or one for each head; `tokens` label its rows and columns.
 
     `weights` has shape (n_queries, n_keys) or (heads, n_queries, n_keys): a tensor, an array or
-    lists of numbers. A single matrix gets the `title`.
+    lists of numbers. A single matrix gets the `title`. `axes` says what rows and columns are, by
+    default ("query", "key") if they are weights. `show(…).save("weights.svg")` writes a file.
     """
     rows = weights.tolist() if hasattr(weights, "tolist") else weights
     heads = _as_heads(rows)
@@ -137,10 +149,13 @@ def show(weights: Any, tokens: Sequence[str] = (), *, title: str = "weights") ->
     if tokens and sizes != {len(tokens)}:
         raise RequestError(f"the weights are not those of {len(tokens)} tokens", "leave out tokens")
     titles = [title] if len(heads) == 1 else [f"head {n}" for n in range(len(heads))]
-    template = pages.environment().get_template("picture.html.j2")
-    drawing = template.render(matrices=list(zip(titles, heads)), tokens=list(tokens))
+    if axes is None and (tokens or title == WEIGHTS):
+        axes = "query", "key"
+    template = pages.environment().get_template("picture.svg.j2")
+    picture = charts.matrices([*zip(titles, heads)], tokens)
+    drawing = template.render(picture=picture, axes=axes, label=title)
     text = "\n\n".join("\n".join(_line(row) for row in head) for head in heads)
-    return Picture(drawing, text)
+    return Picture(drawing.strip(), text)
 
 
 def load_extension(shell: Any) -> None:

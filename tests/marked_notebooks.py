@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from commandline import Cli
+
+from grader.course.course import UNREVIEWED
 
 Cell = Any  # nbformat has no types
 
@@ -280,3 +283,27 @@ def one_nbgrader(*cases: str, before: str = "import torch", solution: str = SQUA
     """A problem set of one question."""
     made = [checks(case, f"case_{n}", 1) for n, case in enumerate(cases, start=1)]
     return [text("# Squares"), code(before), answer(solution, "squares"), *made]
+
+
+MAKERS = {"nbgrader": for_nbgrader, "otter": for_otter}
+
+
+def one_otter(*cases: Any, settings: str = "name: squares", solution: str = SQUARES) -> list[Any]:
+    """A lab of one question."""
+    return question(settings, "# Squares", [code(solution)], list(cases))
+
+
+def review(course: Path) -> None:
+    """Mark all exercises as reviewed, as a person does who has read them."""
+    for file in course.glob("reference/*/exercise.toml"):
+        text = file.read_text()
+        assert text.count(f"\n{UNREVIEWED}\n") == 1
+        file.write_text(text.replace(f"\n{UNREVIEWED}\n", "\n"))
+
+
+def validated(cli: Cli, course: Path, *names: str) -> list[str]:
+    """Return the problems that are not about `grader build`."""
+    said = cli("validate", *names, "--course", course)
+    assert said.code == 1, said.err
+    lines = said.out.splitlines()
+    return [line for line in lines if line[:1] == "✗" and "`grader build`" not in line]

@@ -612,6 +612,36 @@ def low_rank_case(rng: Rng, module: ModuleType) -> Case:
     return AroundCase("LowRankLinear", options, tracked(**leaves))
 
 
+@dataclass(frozen=True)
+class RoutedCase(Case):
+    """A mixture of experts, or one of its functions."""
+
+    def function(self, module: ModuleType, *, training: bool = False) -> Function:
+        """The output or the gates, and the loss behind them."""
+        call = super().function(module, training=training)
+
+        def joined(leaves: Leaves) -> Tensor:
+            found = call(leaves)
+            results = found if isinstance(found, tuple) else (found,)
+            return torch.cat([each.flatten() for each in results if each.is_floating_point()])
+
+        return joined
+
+
+def routed_case(rng: Rng, module: ModuleType) -> Case:
+    """The class, or one of the functions, as seeds count up."""
+    num_experts, d_model, d_ff, *leading = sizes(rng, 4 + int(rng.randint(0, 3, 1)))
+    top_k = int(rng.randint(1, num_experts + 1, 1))
+    if rng.seed % 3:
+        logits = tracked(logits=rng.randn(*leading, num_experts))
+        target = ("route", "load_balance_loss")[rng.seed % 3 - 1]
+        return RoutedCase(target, {"top_k": top_k}, logits)
+    options = {"d_model": d_model, "d_ff": d_ff, "num_experts": num_experts, "top_k": top_k}
+    x = rng.randn(*leading, d_model)
+    layer = layer_case(rng, module, "MixtureOfExperts", x, **options)
+    return RoutedCase(layer.target, options, layer.leaves)
+
+
 CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "dictionary_lookup": lookup_case,
     "masked_softmax": masked_case,
@@ -649,4 +679,5 @@ CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "adamw": rate_case,
     "patch_embedding": patch_case,
     "low_rank_adaptation": low_rank_case,
+    "mixture_of_experts": routed_case,
 }

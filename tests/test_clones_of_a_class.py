@@ -21,7 +21,8 @@ from grader.submissions.layouts import commits
 
 pytestmark = pytest.mark.in_turn
 
-TINY = Path(__file__).parent / "tiny"
+ROOT = Path(__file__).parent.parent
+TINY = ROOT / "tests" / "tiny"
 DUE = datetime(2026, 11, 5, 12, tzinfo=UTC)
 SIX, TWO = "# 6 points\nx = 1\n", "# 2 points\nx = 2\n"
 HOUR = timedelta(hours=1)
@@ -190,6 +191,38 @@ def test_work_on_the_only_other_branch_with_work_is_graded(
     )
     assert flags(tmp_path, "s004") == flags(tmp_path, "s006") == []
     assert flags(tmp_path, "s005") == []  # its branch has no exercise that the other lacks
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("later", "is_later"),
+    [
+        ({"week2/other.py": "y = 1\n", "README.md": "done\n"}, False),
+        ({"scale.py": SIX + "y = 1\n"}, True),
+        ({"helper.py": "y = 1\n"}, True),  # which the work may import
+    ],
+)
+def test_the_time_is_that_of_the_last_commit_to_the_work(
+    later: dict[str, str], is_later: bool, tmp_path: Path, batch: Cli
+) -> None:
+    clone = commit(tmp_path / "class/s001", scale=SIX)
+    hand_in(clone, later)
+    commit(clone, DUE + 9 * HOUR)
+    assert batch() == {"s001": "6"}
+    time = DUE + 9 * HOUR if is_later else DUE - HOUR
+    assert report_of(tmp_path / "out", "s001")["submitted"] == time.isoformat()
+    assert flags(tmp_path, "s001") == []
+
+
+@pytest.mark.slow
+def test_work_for_another_list_of_the_course_is_not_later_work(
+    tmp_path: Path, cli: Cli, instant: Instant
+) -> None:
+    clone = commit(tmp_path / "class/s001", layer_norm=SIX)
+    commit(clone, DUE + 9 * HOUR, kv_cache=SIX)  # in the list `full`
+    arguments = "--out", tmp_path / "out", "--course", ROOT, "--course-list", "core"
+    assert cli("batch", tmp_path / "class", *arguments).code in (0, 1)
+    assert report_of(tmp_path / "out", "s001")["submitted"] == (DUE - HOUR).isoformat()
 
 
 @pytest.mark.slow

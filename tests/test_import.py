@@ -9,50 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from classroom import hand_in
 from commandline import Cli
 from marked_notebooks import (
     EXAMPLES,
+    MAKERS,
     SQUARES,
     answer,
     checks,
     code,
-    for_nbgrader,
-    for_otter,
     one_nbgrader,
-    question,
-    raw,
+    one_otter,
+    review,
     text,
+    validated,
     written,
 )
 
-from grader.course.course import UNREVIEWED, Course, load_course
+from grader.course.course import Course, load_course
 from grader.course.stubs import make_stub
 
 pytestmark = pytest.mark.in_turn
-
-MAKERS = {"nbgrader": for_nbgrader, "otter": for_otter}
-
-
-def one_otter(*cases: Any, settings: str = "name: squares", solution: str = SQUARES) -> list[Any]:
-    """A lab of one question."""
-    return question(settings, "# Squares", [code(solution)], list(cases))
-
-
-def review(course: Path) -> None:
-    """Mark all exercises as reviewed, as a person does who has read them."""
-    for file in course.glob("reference/*/exercise.toml"):
-        text = file.read_text()
-        assert text.count(f"\n{UNREVIEWED}\n") == 1
-        file.write_text(text.replace(f"\n{UNREVIEWED}\n", "\n"))
-
-
-def validated(cli: Cli, course: Path, *names: str) -> list[str]:
-    """Return the problems that are not about `grader build`."""
-    said = cli("validate", *names, "--course", course)
-    assert said.code == 1, said.err
-    lines = said.out.splitlines()
-    return [line for line in lines if line[:1] == "✗" and "`grader build`" not in line]
 
 
 @pytest.mark.parametrize("format_", MAKERS)
@@ -307,126 +283,6 @@ def test_a_test_keeps_its_comments_and_strings(imported: Callable[..., Course]) 
     assert "expect(student.squares(len('''\na\n'''))," in suite
 
 
-@pytest.mark.parametrize("format_", MAKERS)
-def test_an_answer_that_is_a_variable_becomes_a_function_without_arguments(
-    format_: str, imported: Callable[..., Course]
-) -> None:
-    solution = "base = 3\nnine = base**2 # SOLUTION"
-    made = {
-        "nbgrader": one_nbgrader(
-            "assert nine == 9",
-            solution="base = 3\n### BEGIN SOLUTION\nnine = base**2\n### END SOLUTION",
-        ),
-        "otter": one_otter(code("nine", "9"), solution=solution),
-    }
-    exercise = imported(format_, *made[format_])["squares"]
-    assert exercise.implements == ("nine",)
-    assert "expect(student.nine() == 9, " in exercise.read("test_hidden.py")
-    stub = make_stub(exercise)
-    assert "def nine():\n" in stub
-    assert "    base = 3\n    raise NotImplementedError" in stub
-    assert stub.endswith("    return nine\n")
-    found: dict[str, Any] = {}
-    exec(exercise.read("solution.py"), found)
-    assert found["nine"]() == 9
-
-
-@pytest.mark.parametrize(
-    ("check", "has_case"),
-    [
-        ("assert nine == 81", True),
-        ("assert 81 == nine", True),
-        ("assert abs(nine - 81) < 0.5", True),
-        ("import torch\nassert torch.allclose(nine, torch.tensor(81))", True),
-        ("assert len(nine) == 3", False),
-        ("assert nine == 'eighty-one'", False),
-    ],
-)
-def test_a_variable_that_is_compared_with_numbers_is_a_case(
-    check: str, has_case: bool, imported: Callable[..., Course]
-) -> None:
-    course = imported("nbgrader", answer("import torch\nnine = 81", "nine"), checks(check, "a", 1))
-    hidden, public = (course["nine"].read(f"test_{kind}.py") for kind in ("hidden", "public"))
-    assert (
-        'test_nine_value.case("The value of `nine`.", output("nine"), hidden=True)' in hidden
-    ) == (has_case)
-    assert "output(" not in public
-    assert "student.torch" not in hidden
-
-
-@pytest.mark.slow
-def test_a_wrong_value_is_stated_beside_the_right_one(
-    cli: Cli, tmp_path: Path, imported: Callable[..., Course]
-) -> None:
-    course = imported(
-        "nbgrader", answer("nine = 3**4", "nine"), checks("assert nine == 81", "a", 1)
-    )
-    review(course.root)
-    problems = validated(cli, course.root, "nine")
-    assert not [each for each in problems if "test_hidden.py" in each]
-    file = tmp_path / "nine.py"
-    file.write_text("def nine():\n    return 27\n")
-    said = " ".join(cli("check", file, "--course", course.root).out.split())
-    assert "The value of `nine`: the output is 27.0000, where 81.0000 is expected." in said
-
-
-@pytest.mark.slow
-def test_little_is_left_to_write_of_what_the_notebook_says(cli: Cli, tmp_path: Path) -> None:
-    course = tmp_path / "course"
-    assert cli("import", "nbgrader", EXAMPLES / "nbgrader.ipynb", "--course", course).code == 0
-    review(course)
-    says = cli("validate", "stable_softmax", "attention", "--course", course).out
-    rows = {line.split()[0]: int(line.split()[-1]) for line in says.splitlines()[1:4]}
-    assert rows == {"stable_softmax": 2, "attention": 5, "total": 7}  # 8 and 14 before
-    solution = (course / "reference" / "attention" / "solution.py").read_text()
-    assert solution.startswith('"""Reference solution: Part B: attention."""\n')
-    settings = (course / "reference" / "attention" / "exercise.toml").read_text()
-    assert 'idea = "Return the values, weighted by how well their keys fit each query."' in settings
-
-
-def test_a_later_question_may_use_the_variable_of_an_earlier_one(
-    imported: Callable[..., Course],
-) -> None:
-    cells = [
-        *(answer("nine = 9", "first"), checks("assert nine == 9", "a", 1)),
-        *(answer("def double():\n    return 2 * nine", "second"), checks("double()", "b", 1)),
-    ]
-    second = imported("nbgrader", *cells)["second"]
-    assert second.requires == ("first",)
-    assert "from first import nine\n\n\nnine = nine()\n" in second.read("solution.py")
-
-
-def test_a_test_of_a_variable_grades_what_students_write(
-    cli: Cli, imported: Callable[..., Course], tmp_path: Path
-) -> None:
-    course = imported("nbgrader", answer("nine = 9", "nine"), checks("assert nine == 9", "a", 1))
-    hand_in(tmp_path, {"work/nine.py": "def nine():\n    nine = 3**2\n    return nine\n"})
-    said = cli("check", tmp_path / "work", "--course", course.root)
-    assert said.code == 0, said.out + said.err
-
-
-def test_a_notebook_of_r_is_named_as_such(cli: Cli, tmp_path: Path) -> None:
-    kernel = {"display_name": "R", "language": "R", "name": "ir"}
-    cells = [answer("squares <- function(n) (1:n)^2", "squares")]
-    path = written(tmp_path / "notebook.ipynb", *cells, kernelspec=kernel)
-    said = cli("import", "nbgrader", path, "--course", tmp_path)
-    assert (said.code, "is for a kernel of R" in said.err) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "says"),
-    [({"name": "ir"}, "R"), ({"name": "julia-1.9", "language": "julia"}, "julia")],
-)
-def test_a_kernel_of_another_language_is_named(
-    kernel: dict[str, str], says: str, cli: Cli, tmp_path: Path
-) -> None:
-    cells = [answer("squares <- function(n) (1:n)^2", "squares")]
-    about = {"display_name": "Another", **kernel}
-    path = written(tmp_path / "notebook.ipynb", *cells, kernelspec=about)
-    said = cli("import", "nbgrader", path, "--course", tmp_path)
-    assert (said.code, f"is for a kernel of {says}, and" in said.err) == (2, True)
-
-
 def test_students_are_shown_no_hidden_test(imported: Callable[..., Course]) -> None:
     case = "assert squares(1) == [0]\n### BEGIN HIDDEN TESTS\nassert squares(3)[2] == 4\n"
     course = imported("nbgrader", *one_nbgrader(f"{case}### END HIDDEN TESTS\nassert squares(2)"))
@@ -527,119 +383,6 @@ def test_one_question_is_taken_under_a_name_of_its_own(cli: Cli, tmp_path: Path)
     arguments = ("import", "otter", EXAMPLES / "otter.ipynb", "--course", tmp_path)
     assert cli(*arguments, "--only", "q1", "--name", "causal_mask").code == 0
     assert load_course(tmp_path).names == ("causal_mask",)
-
-
-@pytest.mark.parametrize(
-    ("options", "says", "remedy"),
-    [
-        (["--name", "two words"], "`two words` cannot name a module", "--name my_exercise"),
-        (["--name", "class"], "`class` cannot name a module", "--name my_exercise"),
-        (["--name", "one"], "--name is for one exercise, and there are 3: q1, q2, q3", "--only q1"),
-        (["--only", "q11"], "there is no question `q11`; did you mean `q1`?", "--only q1"),
-        (["--only", "q3"], "`q3` uses `q1`, which is not in the course", "--only q1 --only q3"),
-        (["--only", "q1", "--name", "scale"], "scale is there already", "--only q1 --name another"),
-    ],
-)
-def test_a_choice_that_does_not_serve_is_refused_before_anything_is_written(
-    options: list[str], says: str, remedy: str, cli: Cli, tiny_copy: Path
-) -> None:
-    before = sorted(tiny_copy.rglob("*"))
-    said = cli("import", "otter", EXAMPLES / "otter.ipynb", "--course", tiny_copy, *options)
-    assert said.code == 2
-    assert says in said.err
-    assert f"try: {remedy}" in said.err
-    assert sorted(tiny_copy.rglob("*")) == before
-
-
-UNCLOSED = answer("def f():\n    ### BEGIN SOLUTION\n    return 1", "f")
-HIDING = checks("### BEGIN HIDDEN TESTS\nassert f()", "t", 1)
-ONE = answer("def f():\n    return 1", "f")
-
-
-@pytest.mark.parametrize(
-    ("format_", "cells", "says"),
-    [
-        ("nbgrader", [UNCLOSED], "cell 1: `### BEGIN SOLUTION` is not closed"),
-        ("nbgrader", [answer("### END SOLUTION", "f")], "cell 1: `### END SOLUTION` closes nothin"),
-        ("nbgrader", [ONE, HIDING], "cell 2: `### BEGIN HIDDEN TESTS` is not closed"),
-        ("nbgrader", [answer("def f(:", "f")], "cell 1: the answer is no valid Python"),
-        ("nbgrader", [checks("assert f()", "t", 1)], "cell 1 tests something, and no cell before"),
-        ("nbgrader", [ONE, checks("f()", "t", -2)], "cell 2: -2 are no points"),
-        ("nbgrader", [answer("x = 3", "f")], "no answer defines a function or a class"),
-        ("nbgrader", [answer("def 数(): return 1", "1a")], "cell 1: `1a` cannot name a module"),
-        ("nbgrader", [answer("def Class(): return 1", "1a")], "cell 1: `1a` cannot name a module"),
-        ("nbgrader", [ONE, ONE.copy()], "cell 1: `f` names another question, too"),
-        ("nbgrader", one_otter(), "no cell that is marked for nbgrader; it looks like one for ott"),
-        ("otter", [ONE], "no cell that is marked for otter; it looks like one for nbgrader"),
-        ("otter", [code("1 + 1")], "no cell that is marked for otter"),
-        ("nbgrader", [code("### BEGIN SOLUTION")], "cell 1 has `BEGIN SOLUTION`, but nothing says"),
-        ("otter", one_otter(code("1"))[:7], "cell 6: `# BEGIN TESTS` is not closed"),
-        ("otter", one_otter()[:-1], "cell 1: `# BEGIN QUESTION` is not closed"),
-        ("otter", [*one_otter()[:3], *one_otter()], "cell 3: `# BEGIN SOLUTION` is not closed"),
-        ("otter", [*one_otter(), raw("# END TESTS")], "cell 7: `# END TESTS` closes nothing"),
-        ("otter", one_otter(settings="name: [q1"), "cell 1: the settings are no valid YAML"),
-        ("otter", one_otter(settings="q1"), "cell 1: the settings are no `key: value` lines"),
-        ("otter", one_otter(code('""" # BEGIN TEST CONFIG\nx')), 'cell 7: `""" # BEGIN TEST CON'),
-        (
-            "otter",
-            one_otter(solution="# BEGIN IGNORE\n1"),
-            "cell 4: `# BEGIN IGNORE` is not closed",
-        ),
-        (
-            "otter",
-            [raw("# BEGIN TESTS"), *one_otter()],
-            "cell 1: `# BEGIN TESTS` stands in no ques",
-        ),
-    ],
-)
-def test_a_broken_notebook_is_refused_with_the_number_of_the_cell(
-    format_: str, cells: list[Any], says: str, cli: Cli, tmp_path: Path
-) -> None:
-    path = written(tmp_path / "notebook.ipynb", *cells)
-    said = cli("import", format_, path, "--course", tmp_path)
-    assert said.code == (2 if says else 0)
-    assert says in said.err
-    assert ("try: " in said.err) == bool(says)
-    assert (tmp_path / "reference").exists() == (not says)
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"", "is not a readable notebook"),
-        (b"print(1)", "is not a readable notebook"),
-        (b"[]", "is not a readable notebook"),
-        (b"\xff\xfe", "is not UTF-8"),
-        (b'{"nbformat": 9}', "its format has version 9"),
-        (b"[" * 100_000, "is not a readable notebook"),
-        (None, "there is no file"),
-    ],
-)
-def test_what_is_no_notebook_is_refused(
-    content: bytes | None, says: str, cli: Cli, tmp_path: Path
-) -> None:
-    path = tmp_path / "notebook.ipynb"
-    if content is not None:
-        path.write_bytes(content)
-    said = cli("import", "nbgrader", path, "--course", tmp_path)
-    assert (said.code, says in said.err) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("limit", "says"),
-    [
-        ("submissions.notebook.MAX_CODE", "of code"),
-        ("submissions.notebook.MAX_CELLS", "holds more than 1 cells"),
-        ("commands.importing.MAX_TEXT", "of text"),
-        ("commands.importing.MAX_NOTEBOOK_BYTES", "has more than"),
-    ],
-)
-def test_a_notebook_without_bounds_is_refused(
-    limit: str, says: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(f"grader.{limit}", 1)
-    said = cli("import", "otter", EXAMPLES / "otter.ipynb", "--course", tmp_path)
-    assert (said.code, says in said.err) == (2, True)
 
 
 @pytest.mark.slow

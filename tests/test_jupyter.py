@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import nbformat
 import pytest
@@ -61,6 +62,7 @@ EXAMPLES = {
     "sampling": " 0.0000  0.4706  0.0000  0.2941  0.2353",
     "adamw": " 0.8500\n 0.8128\n 0.7672",
     "low_rank_adaptation": " 1.0000 17.0000",
+    "mixture_of_experts": " 0.7311  0.2689\n 0.7311  0.2689\n 0.7311  0.2689",
     "patch_embedding": " 2.0000  3.0000  8.0000  9.0000 26.0000 27.0000 32.0000 33.0000",
     "cross_entropy": "tensor(0.7531)",
     "log_loss": "tensor(0.7531)",
@@ -318,14 +320,28 @@ def test_untouched_notebooks_beside_the_files_are_no_rivals(
     assert report["points"] == 13
 
 
-def test_weights_are_drawn_as_a_matrix_and_as_lines_between_tokens() -> None:
+def test_weights_are_drawn_as_a_matrix_with_axes_tokens_and_a_scale() -> None:
     weights = torch.tensor([[1.0, 0.0], [0.25, 0.75]])
     assert repr(grader.show(weights)) == " 1.0000  0.0000\n 0.2500  0.7500"
-    assert grader.show(weights)._repr_html_().count("<rect") == 4
-    heads = grader.show(torch.stack([weights, weights]), ["a", "<b>"])._repr_html_()
-    assert heads.count("<svg") == 2
-    assert "&lt;b&gt;" in heads
+    drawing = grader.show(weights)._repr_html_()
+    assert drawing.count("<rect") == 4 + 1  # the cells, and the scale
+    assert [word for word in ("query", "key") if f">{word}</text>" not in drawing] == []
+    assert "query" not in grader.show(weights, title="output")._repr_html_()
+    heads = grader.show(torch.stack([weights, -weights]), ["a", "<b>"])._repr_html_()
+    assert ">head 1</text>" in heads
+    assert ">-1.00</text>" in heads
+    assert heads.count("&lt;b&gt;") == 4
     assert "<b>" not in heads
+
+
+def test_a_drawing_is_saved_as_a_file_that_stands_alone(tmp_path: Path) -> None:
+    path = tmp_path / "output.svg"
+    shown = grader.show([[1.0, -2.0]], title="output", axes=("token", "feature"))
+    shown.save(path)
+    drawing = ElementTree.parse(path).getroot()
+    texts = [text.text for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
+    assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
+    assert [word for word in ("output", "token", "feature", "-2.00") if word not in texts] == []
 
 
 @pytest.mark.parametrize(

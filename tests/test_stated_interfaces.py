@@ -114,6 +114,9 @@ SIGNATURES = {
     "patch_embedding.PatchEmbedding": "height, width, patch, channels, d_model, stride=None",
     "low_rank_adaptation.LowRankLinear": "linear, r, alpha, dropout=0.0",
     "low_rank_adaptation.adapt": "model, names, r, alpha",
+    "mixture_of_experts.route": "logits, top_k",
+    "mixture_of_experts.load_balance_loss": "logits, top_k",
+    "mixture_of_experts.MixtureOfExperts": "d_model, d_ff, num_experts, top_k",
     "transformer_block.TransformerBlock": (
         "d_model, num_heads, d_ff, context_length, dropout=0.0, norm_first=True, causal=True"
     ),

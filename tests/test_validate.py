@@ -13,7 +13,7 @@ from msgspec import structs
 from grader.commands.proving import Proof, Prover
 from grader.commands.validate import defined_twice, table, validate_course, whole_course
 from grader.course.course import Course, load_course
-from grader.course.known_mistakes import load_mistakes
+from grader.course.known_mistakes import edited, load_mistakes
 from grader.sandbox.host.zygote import Zygote
 
 pytestmark = pytest.mark.in_turn
@@ -57,8 +57,12 @@ def test_some_mistakes_are_proven(name: str, start: int, cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_each_exercise_has_many_mistakes(name: str) -> None:
+def test_each_exercise_has_many_mistakes_whose_texts_stand_in_it(name: str, course: Course) -> None:
     assert len(MISTAKES[name]) >= MIN_FAULTS
+    solution = course[name].read("solution.py")
+    for mistake in load_mistakes(course[name]):
+        left = [form for form in mistake.programs() if edited(solution, form) is None]
+        assert left == [], mistake.name
 
 
 @pytest.mark.parametrize(

@@ -180,6 +180,30 @@ def torch_merged_linear(case: Case, leaves: Leaves) -> Tensor:
     return F.linear(leaves["x"], weight, leaves["linear.bias"])
 
 
+def torch_mixture(case: Case, leaves: Leaves) -> Tensor:
+    """All experts for all tokens, weighed by a softmax in which those not chosen are -inf."""
+    top_k = case.options["top_k"]
+    given = "logits" in leaves
+    logits = leaves["logits"] if given else F.linear(leaves["x"], leaves["router.weight"])
+    smallest = logits.sort(dim=-1, descending=True).values[..., top_k - 1, None]
+    gates = F.softmax(logits.masked_fill(logits < smallest, -torch.inf), dim=-1)
+    if case.target == "route":
+        return gates.sort(dim=-1, descending=True).values[..., :top_k].flatten()
+    f = (gates > 0).double().flatten(0, -2).mean(dim=0) / top_k
+    P = F.softmax(logits, dim=-1).flatten(0, -2).mean(dim=0)
+    loss = logits.shape[-1] * (f @ P)
+    if case.target == "load_balance_loss":
+        return loss.view(1)
+    outputs = []
+    for expert in range(logits.shape[-1]):
+        layers = (leaves[f"experts.{expert}.W_{name}.weight"] for name in ("gate", "up", "down"))
+        gate, up, down = layers
+        hidden = F.silu(F.linear(leaves["x"], gate)) * F.linear(leaves["x"], up)
+        outputs.append(F.linear(hidden, down))
+    output = torch.einsum("...e,...ed->...d", gates, torch.stack(outputs, dim=-2))
+    return torch.cat([output.flatten(), loss.view(1)])
+
+
 def torch_patch_embedding(case: Case, leaves: Leaves) -> Tensor:
     """F.unfold, or a convolution whose weight is that of the projection."""
     patch, stride = case.options["patch"], case.options["stride"] or case.options["patch"]
@@ -572,6 +596,7 @@ ORACLES: dict[str, Oracle] = {
     "adamw": torch_rate,
     "patch_embedding": torch_patch_embedding,
     "low_rank_adaptation": torch_merged_linear,
+    "mixture_of_experts": torch_mixture,
 }
 
 

@@ -58,6 +58,17 @@ class Price:
 NO_PRICE = Price("fault", 0, 0, 0)
 
 
+@dataclass(frozen=True)
+class Scope:
+    """How much is proven: only some mistakes, if there are any; and whether each gets a `Price`."""
+
+    mistakes: Collection[str] = ()
+    prices: bool = False
+
+
+EVERYTHING = Scope()
+
+
 @dataclass
 class Proof:
     """The result of proving one exercise, and the problems found."""
@@ -82,9 +93,9 @@ class Prover:
         *,
         note: Callable[[str], object] = lambda says: None,  # reports the progress of the proof
         on_wait: Callable[[], None] = lambda: None,  # called before each program; may raise
-        mistakes: Collection[str] = (),  # prove only these
+        scope: Scope = EVERYTHING,
     ) -> None:
-        self._note, self._on_wait, self._mistakes = note, on_wait, mistakes
+        self._note, self._on_wait, self._scope = note, on_wait, scope
         self.exercise, self.grader, self.seed = exercise, grader, seed
         course = grader.suite.course
         self.solutions = solutions(course, exercise.name)
@@ -96,7 +107,7 @@ class Prover:
         """Run every step, in the order that makes failures easiest to understand."""
         self._texts()
         self._cases()
-        if self._mistakes:
+        if self._scope.mistakes:
             self._faults()
             return self.proof
         self._branches()
@@ -254,11 +265,8 @@ class Prover:
                 )
 
     def _faults(self) -> None:
-        faults = [
-            fault
-            for fault in load_mistakes(self.exercise)
-            if not self._mistakes or fault.name in self._mistakes
-        ]
+        chosen, all_of_them = self._scope.mistakes, load_mistakes(self.exercise)
+        faults = [fault for fault in all_of_them if not chosen or fault.name in chosen]
         self.proof.faults = len(faults)
         for number, fault in enumerate(faults, start=1):
             self._note(f"mistake {number} of {len(faults)}: {fault.name}")
@@ -268,7 +276,11 @@ class Prover:
     def _fault(self, fault: Mistake) -> str:
         """Grade the solution with a mistake; return the problem with its own keys, or nothing."""
         main, *forms = fault.programs()
-        report = self.grade(edited(self.solution, main) or self.solution)
+        text = edited(self.solution, main) or self.solution
+        if not self._scope.prices and self._is_named_by_cases(fault, text, alone=True):
+            self.proof.caught += 1
+            return self._mispriced(fault) or self._forms(fault, forms)
+        report = self.grade(text)
         if report.points == report.max_points:
             says = f"the mistake {fault.name} earns all points; ask a case that it gets wrong"
             self._problem("test_hidden.py", says)
@@ -278,7 +290,8 @@ class Prover:
         return (
             self._misnamed(fault, main, report.exercises[0].diagnosis)
             or self._mispriced(fault)
-            or self._forms(fault, forms, report)
+            or self._forms(fault, forms)
+            or self._priced(fault, report)
         )
 
     def _misnamed(self, fault: Mistake, form: Sequence[Edit], diagnosis: Diagnosis | None) -> str:
@@ -311,7 +324,15 @@ class Prover:
         most, price = self.exercise.points, price_of(fault, self.exercise.points)
         return f"it costs {price} points, and the exercise is worth {most}" if price > most else ""
 
-    def _forms(self, fault: Mistake, forms: Sequence[tuple[Edit, ...]], main: Report) -> str:
+    def _priced(self, fault: Mistake, report: Report) -> str:
+        """Note what a mistake costs; return no problem."""
+        lost = report.max_points - report.points
+        checks = report.max_points - sum(test.points for test in report.exercises[0].tests)
+        price = price_of(fault, self.exercise.points)
+        self.proof.prices.append(Price(fault.name, checks, price, lost))
+        return ""
+
+    def _forms(self, fault: Mistake, forms: Sequence[tuple[Edit, ...]]) -> str:
         """Prove the other forms of a mistake; return the problem of the first that has one."""
         for form in forms:
             text = edited(self.solution, form) or self.solution
@@ -323,17 +344,14 @@ class Prover:
                 made = " · ".join(" ".join(edit.by.split()) or "(nothing)" for edit in form)
                 part = PART if _is_part(fault, form) else ""
                 return f"in the form {textwrap.shorten(made, 100)!r} {problem}{part}"
-        lost = main.max_points - main.points
-        checks = main.max_points - sum(test.points for test in main.exercises[0].tests)
-        price = price_of(fault, self.exercise.points)
-        self.proof.prices.append(Price(fault.name, checks, price, lost))
         return ""
 
-    def _is_named_by_cases(self, fault: Mistake, text: str) -> bool:
+    def _is_named_by_cases(self, fault: Mistake, text: str, *, alone: bool = False) -> bool:
         """Return whether a form of a mistake is rejected and named if it is only asked the cases.
 
-        Asking takes a third of the time of grading. What it does not settle, such as a form that
-        uses a forbidden function, is graded as a student's code is.
+        If `alone`, no other mistake may be named as well. Asking takes a third of the time of
+        grading. What it does not settle, such as a form that uses a forbidden function, is graded
+        as a student's code is.
         """
         # Imports torch, which the other commands of this file's users do without.
         from grader.grading.deciding import decided  # noqa: PLC0415
@@ -347,7 +365,8 @@ class Prover:
         wrong = decided(catalogue, catalogue.cases, answer)
         failed = list(dict.fromkeys(case.check for case in wrong if case.of and case.of.points))
         diagnosis = diagnostician.explain(answers, text, failed) if failed else None
-        if diagnosis is None or not {fault.name, fault.like} & _named(diagnosis):
+        named = _named(diagnosis) if diagnosis else set[str]()
+        if not {fault.name, fault.like} & named or (alone and named - {fault.like} != {fault.name}):
             return False
         if len(wrong) == 1:  # it may be needed, unless one of the slowest cases rejects the form
             wrong += decided(catalogue, catalogue.deciding_only, answer)
@@ -414,12 +433,11 @@ def prove(
     on_proof: Callable[[Proof], None] = lambda proof: None,
     *,
     on_wait: Callable[[], None] = lambda: None,
-    mistakes: Collection[str] = (),
+    scope: Scope = EVERYTHING,
 ) -> list[Proof]:
     """Collect the suites of the exercises `names`, and prove each; `on_proof` gets each proof.
 
     All programs are the course's own, and run in this process. Before each, `on_wait` may raise.
-    With `mistakes`, only these are proven.
     """
 
     def prove_all(grader: Grader) -> list[Proof]:
@@ -427,9 +445,7 @@ def prove(
         for name in names:
             on_exercise(name)
             note = functools.partial(on_exercise, name)
-            prover = Prover(
-                course[name], grader, seed, note=note, on_wait=on_wait, mistakes=mistakes
-            )
+            prover = Prover(course[name], grader, seed, note=note, on_wait=on_wait, scope=scope)
             proofs.append(prover.prove())
             on_proof(proofs[-1])
         return proofs

@@ -7,7 +7,7 @@ names it and no other. A problem is a sentence that names the file to fix.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from grader.commands.confined_proof import confined_proof
 from grader.commands.cores import on_all_cores
 from grader.commands.kept_proofs import load_proofs, save_proof
 from grader.commands.options import OWN_COURSE, exercise_names, progress_bar
-from grader.commands.proving import NO_PRICE, TO_DO, Proof, prove, wrong_tests
+from grader.commands.proving import EVERYTHING, NO_PRICE, TO_DO, Proof, Scope, prove, wrong_tests
 from grader.commands.unwritten import folded_to_do, left_to_do
 from grader.course.course import (
     SETTINGS,
@@ -101,8 +101,8 @@ def validate(
     if watch:
         return 0 if _watch(course, chosen, seed) else 1
     with progress_bar(len(chosen)) as on_exercise:
-        again = again or prices or bool(mistakes)
-        proofs = validate_course(course, chosen, seed, on_exercise, again=again, mistakes=mistakes)
+        scope = Scope(mistakes, prices)
+        proofs = validate_course(course, chosen, seed, on_exercise, again=again, scope=scope)
     if prices:
         click.echo("\n".join(price_table(proofs)) + "\n")
     if branches:
@@ -124,20 +124,19 @@ def validate_course(
     on_exercise: OnProgress = lambda name, note="": None,
     *,
     again: bool = False,
-    mistakes: Collection[str] = (),
+    scope: Scope = EVERYTHING,
 ) -> list[Proof]:
     """Prove the exercises `names`; a whole course must also add up and be built.
 
-    Proofs that succeeded with the same files are repeated only with `again`. With `mistakes`, only
-    these of one exercise are proven, and nothing is kept.
+    Proofs of everything that succeeded with the same files are repeated only with `again`.
     """
     _require_reference(course)
-    proofs = {} if again else load_proofs(course, names, seed)
+    proofs = {} if again or scope != EVERYTHING else load_proofs(course, names, seed)
     unreviewed = course.unreviewed(names)
 
     def keep(proof: Proof) -> None:
         proofs[proof.exercise.name] = proof
-        if not mistakes:
+        if not scope.mistakes:
             save_proof(course, proof, seed)  # at once, so that Ctrl-C loses no proof
 
     if unreviewed:
@@ -147,11 +146,11 @@ def validate_course(
                 proofs[name] = confined_proof(course, name, zygote, seed)
     left = [name for name in names if name not in proofs]
     if len(left) == 1:  # and report its progress
-        prove(course, left, seed, on_exercise, keep, mistakes=mistakes)
+        prove(course, left, seed, on_exercise, keep, scope=scope)
     elif left:
         left.sort(key=lambda name: course[name].training is None)  # trainings take longest
         with on_all_cores(len(left)) as mapped:
-            for proof in mapped(_proven, [(course.root, name, seed) for name in left]):
+            for proof in mapped(_proven, [(course.root, name, seed, scope) for name in left]):
                 on_exercise(proof.exercise.name)
                 keep(proof)
     found = [proofs[name] for name in names]
@@ -175,9 +174,9 @@ def _require_mistakes(course: Course, names: Sequence[str], mistakes: Sequence[s
             raise RequestError(f"{names[0]} has no mistake `{mistake}`{near}")
 
 
-def _proven(place: tuple[Path, str, int]) -> Proof:
-    root, name, seed = place
-    (proof,) = prove(load_course(root), [name], seed)
+def _proven(job: tuple[Path, str, int, Scope]) -> Proof:
+    root, name, seed, scope = job
+    (proof,) = prove(load_course(root), [name], seed, scope=scope)
     return proof
 
 

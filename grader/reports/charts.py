@@ -22,6 +22,7 @@ FAINT = 0.02  # the smallest weight that is drawn
 TOKEN_HEIGHT = 26
 TILE, LABEL = 16, 7  # pixels of an empty cell, and of a character
 CURVE_WIDTH, CURVE_HEIGHT = 360, 120
+GAP, MAX_WIDTH = 24, 1000  # pixels between matrices of a picture, and of a row of them
 
 Grid = list[list[float]]
 
@@ -82,9 +83,75 @@ def heatmaps(compared: Outcome | WrongStep) -> list[Heatmap]:
     ]
 
 
-def matrix(title: str, grid: Grid) -> Heatmap:
-    """Return the heatmap of one matrix."""
-    return _heatmap(title, grid, (0, 0), grid, signed=any(n < 0 for row in grid for n in row))
+@dataclass(frozen=True)
+class Panel:
+    """One matrix of a picture: its place, and pairs of a label and its place among the cells."""
+
+    x: int
+    y: int
+    heatmap: Heatmap
+    rows: tuple[tuple[str, int], ...]
+    columns: tuple[tuple[str, int], ...]
+
+    @property
+    def middle_x(self) -> int:
+        """The middle of the columns."""
+        return len(self.columns) * CELL_WIDTH // 2
+
+    @property
+    def middle_y(self) -> int:
+        """The middle of the rows."""
+        return len(self.rows) * CELL_HEIGHT // 2
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """Matrices side by side, and the scale of their colours, with its ends as text."""
+
+    width: int
+    height: int
+    left: int  # pixels beside and above the cells of each
+    top: int
+    turned: bool  # whether the labels of columns are
+    panels: tuple[Panel, ...]
+    scale: tuple[tuple[float, str], ...]
+    least: str
+    most: str
+    margin = MARGIN
+
+    @property
+    def id(self) -> str:
+        """The name of the scale, one for all pictures with the same colours."""
+        return "grader-positive" if self.least == "0" else "grader-signed"
+
+
+def matrices(titled: Sequence[tuple[str, Grid]], tokens: Sequence[str]) -> Matrices:
+    """Return matrices of one size with one scale of colours; `tokens` label rows and columns."""
+    scale = [row for _, grid in titled for row in grid]
+    signed = any(number < 0 for row in scale for number in row)
+    label = LABEL * max(map(len, tokens), default=2)
+    left, top = 22 + label, 36 + (label if tokens else 14)
+    panels: list[Panel] = []
+    x = y = widest = 0
+    for title, grid in titled:
+        cells = _heatmap(title, grid, (0, 0), scale, signed)
+        width, height = left + cells.width - MARGIN, top + cells.height - MARGIN
+        if x and x + width > MAX_WIDTH:
+            x, y = 0, y + height + GAP
+        rows, columns = (
+            tuple((tokens[n] if tokens else str(n), at - MARGIN) for n, at in places)
+            for places in (cells.rows, cells.columns)
+        )
+        panels.append(Panel(x, y, cells, rows, columns))
+        x, widest = x + width + GAP, max(widest, x + width, left + LABEL * len(title) + GAP)
+    most = max((abs(n) for row in scale for n in row if math.isfinite(n)), default=0.0) or 1.0
+    ends = [(0.0, -1.0), (0.5, 0.0), (1.0, 1.0)] if signed else [(0.0, 0.0), (0.5, 0.5), (1.0, 1.0)]
+    colours = tuple((place, _colours(share, signed)[0]) for place, share in ends)
+    return Matrices(
+        *(widest, y + height + 40, left, top, bool(tokens), tuple(panels), colours),
+        _short(-most) if signed else "0",
+        _short(most),
+    )
 
 
 @dataclass(frozen=True)

@@ -11,4 +11,4 @@ keys = [[[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]]
 keys = torch.tensor(keys)  # (batch, n_keys, d_key)
 values = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [5.0, 5.0]]])  # (batch, n_keys, d_value)
 output = attention(queries, keys, values)  # (batch, n_queries, d_value)
-grader.show(output[0], title="output")
+grader.show(output[0], title="output", axes=("token", "feature"))

@@ -10,4 +10,8 @@ torch.nn.init.zeros_(attention.out_proj.bias)
 x = torch.tensor([[[1.0, 0.0, 2.0, 0.0], [0.0, 2.0, 1.0, 1.0], [1.0, 1.0, 0.0, 2.0]]])
 first, cache = attention(x[:, :2])  # (batch, 2, d_out)
 second, cache = attention(x[:, 2:], cache)  # (batch, 1, d_out)
-grader.show(torch.cat([first, second], dim=1)[0], title="output, chunk after chunk")
+grader.show(
+    torch.cat([first, second], dim=1)[0],
+    title="output, chunk after chunk",
+    axes=("token", "feature"),
+)

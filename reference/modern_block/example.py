@@ -13,4 +13,4 @@ with torch.no_grad():
     for i, (_, parameter) in enumerate(sorted(block.named_parameters())):
         parameter.copy_(wave(*parameter.shape, start=100 * i))
 output, cache = block(wave(1, 5, 16))
-grader.show(output[0, :, :4], title="the first columns of the output")
+grader.show(output[0, :, :4], title="the first columns of the output", axes=("token", "feature"))

@@ -5,4 +5,4 @@ import grader
 
 layer = RMSNorm(4, eps=3.5)
 x = torch.tensor([[1.0, 2.0, 3.0, 6.0]])
-grader.show(layer(x), title="output")
+grader.show(layer(x), title="output", axes=("token", "feature"))

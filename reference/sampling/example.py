@@ -8,4 +8,4 @@ rows = [
     distribution(probabilities.log(), top_p=0.7),
     distribution(probabilities.log(), top_k=3, top_p=0.75),
 ]
-grader.show(torch.stack(rows), title="top-p, and top-k with top-p")
+grader.show(torch.stack(rows), title="top-p, and top-k with top-p", axes=("row", "token"))

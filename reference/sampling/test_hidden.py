@@ -78,6 +78,7 @@ top_k("As many rows as tokens, top-k.", output(LAW, drawn(6, 6), top_k=2), about
 top_k("With a temperature.", output(LAW, drawn(2, 5, 7), 0.6, 4))
 top_k("Equal logits.", output(LAW, whole(4, 9), top_k=3), about=TIES)
 top_k("No leading axis, top-k.", output(LAW, drawn(12), top_k=5), about="leading axes")
+top_k("One row, top-k.", output(LAW, drawn(1, 7), top_k=3), about="single")
 top_k("Exactly the vocabulary.", output(LAW, drawn(3, 5), top_k=5), about="options")
 top_k(
     "Whether a top_k above the vocabulary works.",
@@ -110,7 +111,7 @@ top_p("After top-k.", output(LAW, drawn(8, 9), top_k=5, top_p=0.75), about="opti
 top_p("Equal logits, top-p.", output(LAW, whole(6, 8), top_p=0.6), about=TIES)
 top_p("All equal.", output(LAW, torch.zeros(2, 7).double(), top_p=0.5), about=TIES)
 top_p("No leading axis, top-p.", output(LAW, drawn(12), top_p=0.85), about="leading axes")
-top_p("One row, top-p.", output(LAW, drawn(1, 7), top_p=0.7), about="single")
+top_p("One sentence of three rows.", output(LAW, drawn(1, 3, 7), top_p=0.7), about="single")
 top_p("A mass of 1.", output(LAW, drawn(3, 5), top_p=1.0), about="options")
 top_p("Next to nothing.", output(LAW, drawn(6, 5), top_p=1e-6), about="options")
 top_p(

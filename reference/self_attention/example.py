@@ -16,4 +16,4 @@ inputs = torch.tensor(
 scores = scores_by_product(inputs)
 second = torch.stack([scores[1], normalise(scores)[1], softmax_stable(scores)[1]])
 grader.show(second, title="scores, normalise, softmax of token 2")
-grader.show(context_vectors(inputs), title="context")
+grader.show(context_vectors(inputs), title="context", axes=("token", "feature"))

@@ -16,4 +16,4 @@ x = torch.tensor(
 torch.manual_seed(123)
 stacked = StackedHeads(3, 2, 6, 0.0, 2)
 grader.show(split_weights(stacked)[0], title="W_query of both heads")
-grader.show(stacked(torch.stack([x, x]))[0], title="output")
+grader.show(stacked(torch.stack([x, x]))[0], title="output", axes=("token", "feature"))

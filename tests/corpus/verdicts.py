@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from grader.grading.grader import Grader
 
 SEED = 7
-EVERY = 4  # of the programs of an exercise whose turn it is, a test grades one in so many
+EVERY = 10  # of the programs of an exercise whose turn it is, a test grades one in so many
 
 
 class Verdict(msgspec.Struct, frozen=True):

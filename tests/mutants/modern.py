@@ -94,6 +94,35 @@ def modern_block(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
         yield f"{count} heads and {kv} of keys for {out}", call
 
 
+def mixture_of_experts(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
+    """Draw logits without ties, experts and axes; the output and the loss apart and together."""
+    experts, d_model, d_ff, *leading = asking.sizes(rng, 6)
+    leading = leading[: 1 + int(rng.randint(0, 3, 1))]
+    logits, x = rng.randn(*leading, experts), rng.randn(*leading, d_model)
+    for top_k in (1, 2, experts, experts + 1, 0):
+        for name in ("route", "load_balance_loss"):
+            call = functools.partial(getattr(module, name), top_k=top_k)
+            yield f"{name}, {top_k}", functools.partial(call, logits)
+            yield f"arguments of {name}, {top_k}", lambda c=call: asking.afterwards(c, logits)
+            yield f"views for {name}, {top_k}", functools.partial(call, asking.as_view(logits))
+        make = functools.partial(module.MixtureOfExperts, d_model, d_ff, experts, top_k)
+
+        def slopes(place: int, make: Any = make) -> dict[str, Any]:
+            layer = build(make, rng=Rng(rng.seed))
+            found = gradients(lambda x: layer(x)[place], x)
+            return found | {name: p.grad for name, p in layer.named_parameters()}
+
+        yield f"output, {top_k}", functools.partial(slopes, 0)
+        yield f"loss, {top_k}", functools.partial(slopes, 1)
+        yield f"parameters, {top_k}", lambda make=make: dict(build(make, rng=Rng(1)).state_dict())
+        yield (
+            f"training, {top_k}",
+            lambda make=make: build(make, rng=Rng(rng.seed)).train()(asking.as_view(x)),
+        )
+    low = rng.randn(*leading, experts).bfloat16()
+    yield "loss in bfloat16", functools.partial(module.load_balance_loss, low, 1)
+
+
 def byte_pair_encoding(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw texts of few letters, bytes of any kind, special tokens, and ids that nobody knows."""
     letters = asking.one_of(rng, 2, 3, 5, 256)

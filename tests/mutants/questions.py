@@ -27,7 +27,7 @@ CALLS: dict[str, Callable[[Any, Rng], Iterator[asking.Question]]] = {
         *(sequences.cross_attention, sequences.sliding_window),
         *(modern.rms_norm, modern.swiglu, modern.modern_block, modern.byte_pair_encoding),
         *(modern.cross_entropy, modern.adamw, modern.sampling, modern.low_rank_adaptation),
-        modern.patch_embedding,
+        *(modern.patch_embedding, modern.mixture_of_experts),
         *(training.seq2seq_attention, training.histogram_transformer, training.tiny_gpt),
         training.tiny_llama,
     )

@@ -38,6 +38,7 @@ MAX_BLOBS = 64 * 1024 * 1024  # bytes of all files that are read of one commit
 CPU_SECONDS = 10  # of computing, for one git command
 TIMEOUT = 30  # seconds, for everything that is read of one clone
 MAX_BRANCHES, MAX_HISTORY = 50, 1000  # branches, and commits before one, that are looked at
+MAX_CHANGED = 200  # files whose last change is looked for
 MAX_FILES = 1000  # of one commit or of one folder that are looked at
 ROOM_FOR_NAMES = 1 << 20  # bytes of what git prints around the files of a commit
 HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -162,6 +163,12 @@ class Commits:
         """Return the latest commit that was made at this time or before, or an empty text."""
         until = f"--min-age={int(time.timestamp())}"
         found = self._git("rev-list", "--max-count=1", until, self.head, most=MAX_COMMIT)
+        return found.decode("ascii").strip()
+
+    def last_change(self, commit: str, paths: Sequence[str]) -> str:
+        """Return the latest commit, of those up to this one, that changed one of some files."""
+        limits = "--max-count=1", commit, "--", *paths[:MAX_CHANGED]
+        found = self._git("--literal-pathspecs", "rev-list", *limits, most=MAX_COMMIT)
         return found.decode("ascii").strip()
 
     def backdated(self, commit: str) -> str:

@@ -1,7 +1,7 @@
 """Clones of the students' repositories: `{slug}-submissions/{slug}-{login}/` or `{login}/`.
 
-The time of a clone is that of its last commit. The files in its folder are graded, or those of the
-last commit before a deadline.
+The time of a clone is that of the last commit which changed work for the course: a later one is for
+something else. The files in its folder are graded, or those of the last commit before a deadline.
 """
 
 from __future__ import annotations
@@ -134,25 +134,49 @@ def _oddities(clone: Path, commits: Commits, course: Course, found: _Found) -> I
     If only another branch has work, its last commit is the one that is `found`.
     """
     tree, there = commits.tree(commits.head), _code_in(clone, commits.head)
-    files = {path: blob for path, blob in tree.files.items() if _is_code(path)}
+    files = _code_of(commits, commits.head)
     if edited := sorted(_edited(there, files, course)):
         yield f"{EDITED}: {listed(edited)}"
     for path in tree.submodules[:MAX_NAMED]:
         if not any((clone / path).glob("*")):
             yield f"{quoted(path)} {SUBMODULE}"
     known = {blob: one.data for one in there.values() for blob in one.blobs}
-    own = _work(files, commits, course, known)
+    own = work = _work(files, commits, course, known)
     others = list(_other_branches(clone, commits, course, own))
     if len(others) == 1 and not own:
         ((found.commit, branch),) = others
-        found.submitted = commits.time(found.commit)
+        files = _code_of(commits, found.commit)
+        work = _work(files, commits, course, {})
         yield f"the branch that is checked out has no work, so {quoted(branch)} was used"
     elif others:
         yield f"there is other work on {listed(branch for _, branch in others)}, which was not used"
     elif not own:
         yield NEVER
+    if paths := _with_work(files, work, course):
+        found.submitted = commits.time(commits.last_change(found.commit, paths))
     if commit := commits.backdated(found.commit):
         yield f"commit {quoted(commit[:10])} is dated before its parent"
+
+
+def _with_work(files: Mapping[str, str], work: Mapping[str, Set[str]], course: Course) -> list[str]:
+    """Return the files beside a student's work, which may import them.
+
+    Files for exercises of other lists are left out: students go on with these in the same clone.
+    """
+    blobs = set[str]().union(*work.values())
+    folders = {PurePosixPath(path).parent for path, blob in files.items() if blob in blobs}
+    others = {name for one in course.lists.values() for name in one.exercises} - {*course.names}
+    return [
+        path
+        for path in files
+        if PurePosixPath(path).parent in folders
+        and code_stem(PurePosixPath(path).name) not in others
+    ]
+
+
+def _code_of(commits: Commits, commit: str) -> dict[str, str]:
+    """Return the code files of a commit, with git's names of their bytes."""
+    return {path: blob for path, blob in commits.tree(commit).files.items() if _is_code(path)}
 
 
 def _other_branches(
@@ -167,7 +191,7 @@ def _other_branches(
     last = commits.independent([commits.head, *names]) if names else []
     is_behind = commits.head not in last
     for commit in [each for each in last if each in names][:MAX_OTHERS]:
-        files = {path: blob for path, blob in commits.tree(commit).files.items() if _is_code(path)}
+        files = _code_of(commits, commit)
         for name, blobs in _work(files, commits, course, {}).items():
             if name not in own or (is_behind and blobs - own[name]):
                 yield commit, names[commit]
