@@ -149,11 +149,8 @@ from swiglu import hidden_size
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-Pair = tuple[int, int]
-KVCache = tuple[Tensor, Tensor]  # keys and values, (batch, num_kv_heads, n_cached, d_head) each
 
-
-def learned_tokens(data: bytes, num_merges: int) -> tuple[list[Pair], Tensor]:
+def learned_tokens(data: bytes, num_merges: int) -> tuple[list[tuple[int, int]], Tensor]:
     """Return the merges that are learned from data, and its tokens, (n_tokens,)."""
     merges = train(data, num_merges)
     return merges, torch.tensor(encode(data, merges))
@@ -177,8 +174,8 @@ class TinyLlama(nn.Module):
         raise NotImplementedError("fill in tiny_llama")
 
     def forward(
-        self, tokens: Tensor, caches: list[KVCache] | None = None
-    ) -> tuple[Tensor, list[KVCache]]:
+        self, tokens: Tensor, caches: list[tuple[Tensor, Tensor]] | None = None
+    ) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
         """Map the next tokens (batch, n_tokens) to logits (batch, n_tokens, vocab) and caches.
 
         Raises ValueError for more tokens than context_length, those in the caches included.
@@ -202,7 +199,7 @@ def train_llama(
     raise NotImplementedError("fill in tiny_llama")
 
 
-def bits_per_byte(model: TinyLlama, data: bytes, merges: list[Pair]) -> float:
+def bits_per_byte(model: TinyLlama, data: bytes, merges: list[tuple[int, int]]) -> float:
     """Return how many bits a byte of data takes, if each token costs -log2 of its probability.
 
     data has two tokens or more. The model reads context_length tokens at a time.
