@@ -26,7 +26,8 @@ def load_balance_loss(logits: Tensor, top_k: int) -> Tensor:
     num_experts = logits.shape[-1]
     rows = logits.reshape(-1, num_experts)  # (n, num_experts)
     _, experts = route(rows, top_k)  # (n, top_k)
-    probabilities = torch.softmax(rows.to(torch.promote_types(rows.dtype, torch.float32)), dim=-1)
+    wide = rows.to(torch.promote_types(rows.dtype, torch.float32))  # (n, num_experts)
+    probabilities = torch.softmax(wide, dim=-1)  # (n, num_experts)
     choices = F.one_hot(experts, num_experts).to(probabilities)  # (n, top_k, num_experts)
     f = choices.mean(dim=(0, 1))  # (num_experts,)
     P = probabilities.mean(dim=0)  # (num_experts,)
