@@ -29,11 +29,18 @@ def check(name: str, *, seed: int | None = None) -> NotebookVerdict:
     return jupyter.check(name, seed=seed)
 
 
-def show(weights: Any, tokens: Sequence[str] = (), **options: Any) -> Picture:
+def show(
+    weights: Any,
+    tokens: Sequence[str] = (),
+    *,
+    title: str = "weights",
+    axes: tuple[str, str] | None = None,
+) -> Picture:
     """Draw attention weights, (n_queries, n_keys) or (heads, n_queries, n_keys).
 
-    `title` and `axes` say what the matrix and its rows and columns are.
+    `tokens` label rows and columns, `title` names a single matrix, and `axes` says what rows and
+    columns are. `show(…).save("weights.svg")` writes a file.
     """
     from grader import jupyter  # noqa: PLC0415
 
-    return jupyter.show(weights, tokens, **options)
+    return jupyter.show(weights, tokens, title=title, axes=axes)

@@ -215,6 +215,15 @@ def test_the_time_is_that_of_the_last_commit_to_the_work(
 
 
 @pytest.mark.slow
+def test_many_files_beside_the_work_hide_no_later_commit(tmp_path: Path, batch: Cli) -> None:
+    many = {f"a{number:03}": "y = 1\n" for number in range(commits.MAX_CHANGED)}
+    clone = commit(tmp_path / "class/s001", **many, scale=TWO)
+    commit(clone, DUE + 9 * HOUR, scale=SIX)
+    assert batch() == {"s001": "6"}
+    assert report_of(tmp_path / "out", "s001")["submitted"] == (DUE + 9 * HOUR).isoformat()
+
+
+@pytest.mark.slow
 def test_work_for_another_list_of_the_course_is_not_later_work(
     tmp_path: Path, cli: Cli, instant: Instant
 ) -> None:

@@ -109,6 +109,7 @@ values("All of three experts.", output(mixture(3, experts=3), X), about="options
 values("Two axes.", output(mixture(), drawn(8, D)), about="leading axes")
 values("Four axes of tokens.", output(mixture(), drawn(2, 3, 4, D)), about="leading axes")
 values("One token of one sentence.", output(mixture(), drawn(1, 1, D)), about="single")
+values("One feature.", output(mixture(d_model=1), drawn(2, 5, 1)), about="single")
 values("Sizes that are equal.", output(mixture(2, 4, 4, 4), drawn(4, 4, 4)), about="square")
 values("Training mode.", output(mixture(training=True), X), about="training")
 large = output(mixture(), drawn(2, 9, D, times=1e3))

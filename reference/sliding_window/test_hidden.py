@@ -129,6 +129,7 @@ far = [
 large("Scores of about -1e4.", output(SLIDING, *far, 3))
 large("Scores of about -1e4, with slopes.", output(SLIDING, *far, 3, THREE))
 large("Q, K and V times a hundred.", output(SLIDING, *inputs(times=100.0), 4), hidden=True)
+large("Q, K and V times a hundred thousand.", output(SLIDING, *inputs(times=1e5), 4), hidden=True)
 
 
 test_gradients = Check("Gradients reach Q, K, V and slopes.", about="gradient")

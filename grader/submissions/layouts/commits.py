@@ -166,8 +166,13 @@ class Commits:
         return found.decode("ascii").strip()
 
     def last_change(self, commit: str, paths: Sequence[str]) -> str:
-        """Return the latest commit, of those up to this one, that changed one of some files."""
-        limits = "--max-count=1", commit, "--", *paths[:MAX_CHANGED]
+        """Return the latest commit, of those up to this one, that changed one of some files.
+
+        If there are too many files to look for, that is taken to be the commit itself.
+        """
+        if len(paths) > MAX_CHANGED:
+            return commit
+        limits = "--max-count=1", commit, "--", *paths
         found = self._git("--literal-pathspecs", "rev-list", *limits, most=MAX_COMMIT)
         return found.decode("ascii").strip()
 

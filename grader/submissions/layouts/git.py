@@ -30,6 +30,7 @@ from grader.submissions.layouts.commits import (
     MAX_FILES,
     UNREADABLE,
     Commits,
+    CommitTree,
     blob_name,
     branches_of,
     head_of,
@@ -134,7 +135,7 @@ def _oddities(clone: Path, commits: Commits, course: Course, found: _Found) -> I
     If only another branch has work, its last commit is the one that is `found`.
     """
     tree, there = commits.tree(commits.head), _code_in(clone, commits.head)
-    files = _code_of(commits, commits.head)
+    files = _code_of(tree)
     if edited := sorted(_edited(there, files, course)):
         yield f"{EDITED}: {listed(edited)}"
     for path in tree.submodules[:MAX_NAMED]:
@@ -145,7 +146,7 @@ def _oddities(clone: Path, commits: Commits, course: Course, found: _Found) -> I
     others = list(_other_branches(clone, commits, course, own))
     if len(others) == 1 and not own:
         ((found.commit, branch),) = others
-        files = _code_of(commits, found.commit)
+        files = _code_of(commits.tree(found.commit))
         work = _work(files, commits, course, {})
         yield f"the branch that is checked out has no work, so {quoted(branch)} was used"
     elif others:
@@ -174,9 +175,9 @@ def _with_work(files: Mapping[str, str], work: Mapping[str, Set[str]], course: C
     ]
 
 
-def _code_of(commits: Commits, commit: str) -> dict[str, str]:
+def _code_of(tree: CommitTree) -> dict[str, str]:
     """Return the code files of a commit, with git's names of their bytes."""
-    return {path: blob for path, blob in commits.tree(commit).files.items() if _is_code(path)}
+    return {path: blob for path, blob in tree.files.items() if _is_code(path)}
 
 
 def _other_branches(
@@ -191,7 +192,7 @@ def _other_branches(
     last = commits.independent([commits.head, *names]) if names else []
     is_behind = commits.head not in last
     for commit in [each for each in last if each in names][:MAX_OTHERS]:
-        files = _code_of(commits, commit)
+        files = _code_of(commits.tree(commit))
         for name, blobs in _work(files, commits, course, {}).items():
             if name not in own or (is_behind and blobs - own[name]):
                 yield commit, names[commit]
