@@ -32,6 +32,8 @@ from grader.classroom import publishing
 from grader.errors import InternalError
 from grader.stopping import SIGNALS, stop_on_signals, whole_step
 
+ROOT = Path(__file__).parent.parent
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [1, 2, 3, 17, 40])
@@ -236,3 +238,41 @@ def test_a_real_signal_ends_the_run_at_once_and_its_processes(
     assert set(marks(out)) == set(students)
     told = [entry["student"] for entry in events(log) if entry["event"] == "graded"]
     assert sorted(told) == students
+
+
+@pytest.mark.slow
+def test_a_signal_to_all_processes_of_a_proof_ends_them_all(tmp_path: Path) -> None:
+    script = tmp_path / "proof.py"
+    script.write_text("""
+import os, time
+from grader.commands.cores import on_all_cores
+from grader.stopping import stop_on_signals
+
+def pid_then_sleep(seconds):
+    with open("pids", "a") as file:
+        file.write(f"{os.getpid()}\\n")
+    time.sleep(seconds)
+
+if __name__ == "__main__":
+    stop_on_signals()
+    with on_all_cores(2) as mapped:  # of which one process waits for more to do
+        for _ in mapped(pid_then_sleep, [0, 600]):
+            print("one", flush=True)
+""")
+    run = subprocess.Popen(
+        [sys.executable, script.name],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert run.stdout is not None
+    assert run.stdout.readline() == "one\n"
+    pids = tmp_path / "pids"
+    assert waits(lambda: pids.read_text().count("\n") == 2)
+    os.killpg(run.pid, signal.SIGTERM)
+    _, err = run.communicate(timeout=60)
+    assert "KeyboardInterrupt" in err
+    assert not any(Path("/proc", pid).exists() for pid in pids.read_text().split())

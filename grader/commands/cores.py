@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
 
@@ -21,5 +22,17 @@ def on_all_cores(jobs: int) -> Iterator[Callable[..., Iterable[Any]]]:
         yield map
         return
     ignored = signal.SIGINT, signal.SIG_IGN  # Ctrl-C is for this process, which ends them
-    with multiprocessing.get_context("spawn").Pool(count, signal.signal, ignored) as pool:
-        yield pool.imap_unordered
+    spawn = multiprocessing.get_context("spawn")
+    # A `multiprocessing.Pool` would wait forever for a process that a signal has ended.
+    with ProcessPoolExecutor(count, spawn, signal.signal, ignored) as pool:
+
+        def mapped(work: Callable[[Any], Any], given: Iterable[Any]) -> Iterator[Any]:
+            for done in as_completed([pool.submit(work, one) for one in given]):
+                yield done.result()
+
+        try:
+            yield mapped
+        except BaseException:
+            for child in multiprocessing.active_children():  # nobody waits for what they are at
+                child.terminate()
+            raise
