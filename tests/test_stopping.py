@@ -276,3 +276,31 @@ if __name__ == "__main__":
     _, err = run.communicate(timeout=60)
     assert "KeyboardInterrupt" in err
     assert not any(Path("/proc", pid).exists() for pid in pids.read_text().split())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only there are processes forked warm")
+def test_the_server_of_warm_processes_ends_with_whoever_started_it(tmp_path: Path) -> None:
+    script = """
+import os, subprocess, sys, time
+import warm
+warm.run_warm([sys.executable, "-m", "grader", "--version"])
+if os.fork() == 0:  # which holds the server's socket
+    os.close(1)
+    time.sleep(600)
+print(open(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read(), flush=True)
+time.sleep(600)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
+    run = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment)
+    assert run.stdout is not None
+    children = [Path("/proc", pid) for pid in run.stdout.readline().decode().split()]
+    assert len(children) == 2
+    fork, server = sorted(children, key=lambda one: b"warm.py" in (one / "cmdline").read_bytes())
+    run.kill()
+    run.communicate()
+    try:
+        assert fork.exists()
+        assert waits(lambda: not server.exists())
+    finally:
+        os.kill(int(fork.name), signal.SIGKILL)

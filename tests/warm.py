@@ -16,6 +16,7 @@ import inspect
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import struct
@@ -159,7 +160,7 @@ def _adopting() -> Iterator[None]:
 
 
 def _start_server() -> socket.socket:
-    """Return the socket of a server that ends when it is closed."""
+    """Return the socket of a server that ends when it is closed, or when this process ends."""
     ours, theirs = socket.socketpair()
     command = [sys.executable, "-I", "-W", "ignore", __file__, str(theirs.fileno())]
     with theirs:
@@ -186,10 +187,15 @@ def _exactly(connection: socket.socket, count: int) -> bytes:
 
 def _serve(connection: socket.socket) -> None:
     """Import what tests start, and fork for every order until nobody gives any."""
+    parent = os.getppid()
     _import_everything()
     gc.collect()
     gc.freeze()
     while True:
+        # Forks of a process that was killed may still hold the socket's other end.
+        while not select.select([connection], [], [], 1)[0]:
+            if os.getppid() != parent:
+                return
         data, fds, _, _ = socket.recv_fds(connection, LENGTH.size, 64)
         if not data:
             return
