@@ -244,6 +244,9 @@ def in_bfloat16(*shape, training=False):
 rough = {"about": "dtype", "within": (0.1, 0.1)}
 views("Logits in bfloat16.", output(ROUTE, spread(2, 5, 6, dtype=LOW), 3), **rough)
 views("The loss in bfloat16.", losses(*[(spread(4, 9, 5, dtype=LOW), 2)] * 9), **rough)
+# A loss that is rounded once differs by far less than one of which each step is rounded.
+ask = losses(*[(spread(20, 6, dtype=LOW), 2), (spread(3, 9, 5, dtype=LOW), 3)] * 30)
+views("The loss is rounded once.", ask, about="dtype", within=(0.003, 0.0))
 views("The loss of 1,500 tokens in bfloat16.", losses((spread(1500, 5, dtype=LOW), 2)), **rough)
 views("A module in bfloat16.", in_bfloat16(2, 7, 5), **rough)
 views("Two axes in bfloat16, in training.", in_bfloat16(9, 4, training=True), hidden=True, **rough)

@@ -171,14 +171,14 @@ def _collecting_stages(file: str, names: Sequence[str], values: Stages) -> Itera
 
     Two functions may use one name for different things, so each has values of its own.
     """
-    outputs: dict[int, Any] = {}
+    outputs: dict[nn.Module, Any] = {}  # which it keeps: another layer may get an ended one's id
 
     def keep(function: str, name: str, value: Any) -> None:
         if isinstance(value, Tensor):
             values.setdefault((function, name), value.detach().clone())
 
     def after_layer(layer: nn.Module, inputs: Any, output: Any) -> None:
-        outputs.setdefault(id(layer), output)
+        outputs.setdefault(layer, output)
 
     def after_function(frame: FrameType, event: str, result: Any) -> None:
         if event != "return" or frame.f_code.co_filename != file:
@@ -187,7 +187,7 @@ def _collecting_stages(file: str, names: Sequence[str], values: Stages) -> Itera
         for name in names:
             keep(function, name, frame.f_locals.get(name))
             layer = getattr(owner, name, None) if isinstance(owner, nn.Module) else None
-            keep(function, name, outputs.get(id(layer)))
+            keep(function, name, outputs.get(layer) if isinstance(layer, nn.Module) else None)
 
     hook = nn.modules.module.register_module_forward_hook(after_layer)
     before = sys.getprofile()
