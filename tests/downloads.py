@@ -105,13 +105,18 @@ MOODLE = (
     "Participant 75,Student Five,,Submitted,{5},12.00,\n"
 )
 CSV = (
-    "\ufeffsubmission,points,max_points,name,section,earned,late_days,attempt,submitted,flags,"
-    "state,scale,shift\r\n"
-    "s001,{1},12,Student One,,11,0,{attempt},{prompt},to fix,6,1\r\n"
-    "s002,{2},12,Student Two,,11,2,1,2026-11-10T08:00:00+01:00,,to fix,6,1\r\n"
-    "s003,{3},12,Student Three,,12.5,0,1,2026-11-09T20:00:00+01:00,,to fix,7,1\r\n"
-    "s004,{4},12,Student Four,,0,,,,,missing,0,0\r\n"
-    "s005,{5},12,Student Five,,7.5,0,1,{near},to fix,5,0\r\n"
+    "\ufeffsubmission,points,max_points,name,section,email,login,number,earned,late_days,attempt,"
+    "submitted,flags,state,scale,shift\r\n"
+    "s001,{1},12,Student One,,s001@school.example,{own[1]},"
+    "11,0,{attempt},{prompt},to fix,6,1\r\n"
+    "s002,{2},12,Student Two,,s002@school.example,{own[2]},"
+    "11,2,1,2026-11-10T08:00:00+01:00,,to fix,6,1\r\n"
+    "s003,{3},12,Student Three,,s003@school.example,{own[3]},"
+    "12.5,0,1,2026-11-09T20:00:00+01:00,,to fix,7,1\r\n"
+    "s004,{4},12,Student Four,,s004@school.example,{own[4]},"
+    "0,,,,,missing,0,0\r\n"
+    "s005,{5},12,Student Five,,s005@school.example,{own[5]},"
+    "7.5,0,1,{near},to fix,5,0\r\n"
 )
 
 
@@ -129,6 +134,7 @@ class Layout:
     download: str = "class"  # the name of the folder or archive
     ids: str = "s00{}"
     listed: str = "s00{}"  # the id in the roster
+    own: str = ","  # login and number of those who hand in, as far as the download has them
     header: str = "id,name,email,submitted,due"
     time: str = "%Y-%m-%d %H:%M"
     timed: Sequence[int] = ()
@@ -169,8 +175,8 @@ LAYOUTS = {
     "one archive": Layout(
         "plain", packed("class/s00{n}/{file}.py", tarred), "class.tar.gz", **PLAIN
     ),
-    "clones": Layout("clones", clones),
-    "gradescope": Layout("gradescope", gradescope, attempt=2),
+    "clones": Layout("clones", clones, own="s00{},"),
+    "gradescope": Layout("gradescope", gradescope, own=",s00{}", attempt=2),
     "canvas": Layout(
         "canvas",
         packed("student{n}{late}_50{n}_90{number}_{file}{again}.py", zipped),

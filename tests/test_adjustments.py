@@ -27,6 +27,7 @@ def test_an_adjustment_stands_in_the_report_and_counts(
     assert marks(out(handed_in))["s003"] == "7.5"
     page = (out(handed_in) / "reports" / "s003.html").read_text()
     assert "right idea, one sign" in page
+    assert "3 +2.5 / 8" in page
     after = pages(handed_in)
     assert [name for name in others if after[name] != others[name]] == [
         name for name in others if "s003" in name
@@ -51,9 +52,16 @@ def test_the_last_adjustment_counts_and_zero_takes_it_back(
 ) -> None:
     batch(cli, handed_in, pair)
     before = pages(handed_in)
-    for points, mark in (("+2", 7), ("-1", 4), ("-1.5", 3.5), ("1", 6)):
+    for points, mark, shown in (
+        ("+2", 7, "3 +2 / 8"),
+        ("-1", 4, "3 −1 / 8"),
+        ("-1.5", 3.5, "3 −1.5 / 8"),  # "3 -1.5" would be a range
+        ("1", 6, "3 +1 / 8"),
+    ):
         adjust(cli, handed_in, pair, "s003", "scale", points)
         assert report_of(out(handed_in), "s003")["mark"]["points"] == mark
+        for form in ("html", "md"):
+            assert shown in (out(handed_in) / "reports" / f"s003.{form}").read_text()
     adjust(cli, handed_in, pair, "s003", "shift", "-2")
     assert report_of(out(handed_in), "s003")["mark"]["points"] == 4
     adjust(cli, handed_in, pair, "s003", "scale", "0", why="taken back")

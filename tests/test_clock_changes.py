@@ -100,3 +100,41 @@ def test_a_course_with_a_zone_that_nobody_trusts_is_read_while_confined(
     settings(tiny_copy, 'zone = "Europe/Berlin"', "due = 2026-10-20T23:59:00")
     hand_in(tmp_path, {"s001/scale.py": (TINY / "reference/scale/solution.py").read_text()})
     assert cli("check", tmp_path / "s001", "--course", tiny_copy).code == 0
+
+
+@pytest.mark.parametrize(
+    ("due", "submitted", "late_days"),
+    [
+        # From one evening to the next, this day has 25 hours.
+        ("2026-10-24T20:00:00", "2026-10-25 20:00", 1),
+        ("2026-10-24T20:00:00", "2026-10-25 20:01", 2),
+        # This one has 23 hours.
+        ("2027-03-27T20:00:00", "2027-03-28 20:00", 1),
+        ("2027-03-27T20:00:00", "2027-03-28 20:01", 2),
+        # The clocks show half past two twice; the second time is an hour later.
+        ("2026-10-25T02:30:00+02:00", "2026-10-25T02:15:00+01:00", 1),
+    ],
+)
+def test_a_late_day_ends_at_the_hour_of_the_due_date_whatever_the_clocks_do(
+    due: str,
+    submitted: str,
+    late_days: int,
+    cli: Cli,
+    instant: Instant,
+    tmp_path: Path,
+    tiny_copy: Path,
+) -> None:
+    settings(tiny_copy, 'zone = "Europe/Berlin"', f"due = {due}")
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 8 points"})
+    batch(cli, tmp_path, tiny_copy, roster=f"id,submitted\ns001,{submitted}\n")
+    assert marks(tmp_path / "out") == {"s001": f"{8 * (100 - 10 * late_days) / 100:g}"}
+
+
+def test_an_extension_of_days_ends_at_the_same_hour_after_a_change_of_the_clock(
+    cli: Cli, instant: Instant, tmp_path: Path, tiny_copy: Path
+) -> None:
+    settings(tiny_copy, 'zone = "Europe/Berlin"', "due = 2026-10-20T18:00:00")
+    hand_in(tmp_path / "class", {f"s00{n}/scale.py": "# 8 points" for n in (1, 2)})
+    roster = "id,extra time,submitted\ns001,7 days,2026-10-27 18:00\ns002,7 days,2026-10-27 18:01\n"
+    batch(cli, tmp_path, tiny_copy, roster=roster)
+    assert marks(tmp_path / "out") == {"s001": "8", "s002": f"{8 * 0.9:g}"}

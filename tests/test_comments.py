@@ -191,6 +191,12 @@ def test_the_text_of_a_teacher_is_text_everywhere(cli: Cli, graded: Path) -> Non
     assert "[x](javascript" not in re.sub("`[^`]*`", "", markdown)
 
 
+def test_code_in_a_comment_is_shown_as_code(cli: Cli, graded: Path) -> None:
+    comment(cli, graded, "s001", "scale.py:6", "Is `dim=<1>` right?")
+    for page in ("reports/s001.html", "code/s001.html"):
+        assert "Is <code>dim=&lt;1&gt;</code> right?" in (graded / page).read_text()
+
+
 def test_comments_go_home_with_what_return_sends(
     cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:

@@ -410,12 +410,16 @@ def test_marks_of_a_class_say_whose_they_are_and_how_they_came_about() -> None:
     )
     header, first, second = rows(["scale", "mask", "heads"], sample(), late)
     assert header == [
-        *("submission", "points", "max_points", "name", "section", "earned", "late_days"),
+        *("submission", "points", "max_points", "name", "section", "email", "login", "number"),
+        *("earned", "late_days"),
         *("attempt", "submitted", "flags", "state", "scale", "mask", "heads"),
     ]
-    assert first == ["s001", "4", "13", "", "", "4", "0", "1", "", "", "error", "2", "2", "0"]
+    assert first == [
+        *("s001", "4", "13", "", "", "", "", "", "4", "0", "1", "", "", "error", "2", "2", "0"),
+    ]
     assert second == [
-        *("s002", "3.15", "13", "Student 002", "A", "3.5", "1.25", "2"),
+        *("s002", "3.15", "13", "Student 002", "A", "s002@school.example", "s002", "2"),
+        *("3.5", "1.25", "2"),
         *("2030-01-01T00:00:00+00:00", "a; b", "error", "", "3.5", ""),
     ]
 
@@ -425,10 +429,10 @@ def test_marks_of_a_class_say_whose_they_are_and_how_they_came_about() -> None:
     [("=1+1", "'=1+1"), ("-1", "'-1"), (" =1", " '=1"), ("'=1", "''=1"), ("a;=1", "a;'=1")],
 )
 def test_every_column_of_the_marks_holds_text_and_no_formula(text: str, written: str) -> None:
-    person = Person(name=text, section=text)
+    person = Person(name=text, email=text, login=text, number=text, section=text)
     made = replace(sample(text), person=person, flags=(text,), submitted=text)
     header, row = rows([text], made)
-    assert [row[place] for place in (0, 3, 4, 8, 9)] == [written] * 5
+    assert [row[place] for place in (0, *range(3, 8), 11, 12)] == [written] * 8
     assert header[-1] == written
 
 
@@ -441,7 +445,7 @@ def test_reports_from_before_marks_can_be_written() -> None:
     old = msgspec.convert(data, Report)
     stream = io.StringIO(newline="")
     write_csv(stream, ["scale"], [old])
-    assert stream.getvalue().split("\r\n")[1] == "s001,4,13,,,4,0,1,,,error,2"
+    assert stream.getvalue().split("\r\n")[1] == "s001,4,13,,,,,,4,0,1,,,error,2"
     assert to_results(old)["score"] == to_result(old, {}, "")["score"] == 4
 
 

@@ -110,3 +110,4 @@ def test_an_exercise_that_is_left_for_later_is_not_graded_rather_than_not_begun(
     said = words((tmp_path / "out" / "index.html").read_text())
     assert "Scale : who does not pass 100 % 0 % 0 %" in said
     assert "Shift : who does not pass not graded" in said
+    assert "Shift not graded 1 not graded. No check ran." in said  # and not 0 % in the list

@@ -94,6 +94,18 @@ def test_a_page_names_only_commands_that_exist(page: Path) -> None:
     assert set(re.findall(r"(?:^ {4}|`)make ([a-z-]+)", text, re.MULTILINE)) <= targets
 
 
+def test_the_teachers_page_can_be_read_in_a_quarter_of_an_hour() -> None:
+    assert len((ROOT / "docs" / "teacher.md").read_text("utf-8").split()) <= 3500
+
+
+def test_the_tests_that_answer_complaints_exist() -> None:
+    page = (ROOT / "docs" / "complaints.md").read_text("utf-8")
+    named = re.findall(r"`(test_\w+\.py): (\w+)` \|$", page, re.MULTILINE)
+    assert len(named) == page.count("\n| ") - 1  # of the rows all but the header
+    texts = {file: (ROOT / "tests" / file).read_text("utf-8") for file, _ in named}
+    assert [name for file, name in named if f"def test_{name}(" not in texts[file]] == []
+
+
 def test_every_command_teaches_what_it_does() -> None:
     for name, command in COMMANDS.items():
         assert command.help, name

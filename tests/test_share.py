@@ -88,6 +88,22 @@ def test_nothing_in_an_anonymous_page_tells_whose_it_is(graded: Path, cli: Cli) 
     assert "… was used for scale because its name nearly fits" in found["index.html"]
 
 
+def test_no_sentence_of_a_teacher_tells_whose_it_is(graded: Path, cli: Cli) -> None:
+    place = ("--in", graded, "--course", Path(__file__).parent / "tiny")
+    cli("comment", "s002", "scale:1", "Anna, is `dim=-1` right? Ask Ann Marie Cole.", *place)
+    cli("adjust", "s002", "scale", "+1", "--why", "Anna Berg had a sign wrong", *place)
+    cli("adjust", "s002", "--final", "-1", "--why", "shown by Berg", *place)
+    cli("waive", "scale", "test_all", "--give", "full", "--reason", "unfair, says Anna",
+        "--for", "s002", *place)  # fmt: skip
+    assert "unfair, says Anna" in (graded / "reports/s002.html").read_text()
+    share(cli, graded, "--anonymous")
+    for name, page in pages(graded / "shared").items():
+        assert PERSONAL.findall(page.replace(str(graded), "")) == [], name
+    reports = [page for name, page in pages(graded / "shared").items() if "reports/" in name]
+    (report,) = [page for page in reports if "dim=-1" in page]
+    assert re.search(r"anon-\w{8}, is .*dim=-1.* right", report)
+
+
 def test_code_stays_code(graded: Path, cli: Cli) -> None:
     share(cli, graded, "--anonymous")
     page = (graded / "shared/code" / f"{pseudonym_of(graded, 7)}.html").read_text()

@@ -256,7 +256,11 @@ def check_export(term: Term, final: Points) -> None:
         prompt = "2026-11-06T20:00:00+01:00,"
         near = f"2026-11-07T20:00:00+01:00,{NEARLY_FITS.format(layout.near)}"
     points = [f"{final.get(student, 0):g}" for student in STUDENTS]
-    filled = layout.gradebook.format("", *points, attempt=layout.attempt, prompt=prompt, near=near)
+    filled = layout.gradebook.format(
+        *("", *points),
+        **{"attempt": layout.attempt, "prompt": prompt, "near": near},
+        own=["", *(layout.own.format(n) if n in HANDING_IN else "," for n in STUDENTS)],
+    )
     assert made.read_bytes() == filled.encode()
 
 

@@ -37,6 +37,13 @@ def test_it_requests_nothing_and_shows_three_hundred_students(tab: Tab, index: P
     assert {"Days late", "Free days left", "Falling behind", "hw1", "hw5"} <= titles
 
 
+def test_a_remark_stands_below_the_title_on_any_screen(tab: Tab, index: Path) -> None:
+    for width in (PHONE["width"], 1440):
+        page = tab.open(index.as_uri(), viewport={"width": width, "height": 900})
+        title, remark = page.locator("h1"), page.get_by_text("hw2 is not finished")
+        assert remark.bounding_box()["x"] == title.bounding_box()["x"]
+
+
 def test_who_falls_behind_and_who_repeats_a_mistake_are_filters(tab: Tab, index: Path) -> None:
     page = tab.open(index.as_uri())
     behind = len(range(5, STUDENTS, 7))

@@ -243,6 +243,7 @@ def test_one_command_undoes_a_waiver(
     assert pages(folder) != before
     said = waive(cli, folder, pair, "test_twice", "--undo")
     assert (said.code, "no longer waived: taken back" in said.out) == (0, True)
+    assert "with --give full, none does" not in said.out  # no advice where nothing is given
     assert pages(folder) == before
     told = history(cli, folder, pair)
     assert "the class  adjustment: scale: the check “The factor 2 doubles.”" in told
@@ -290,6 +291,23 @@ def test_a_waiver_while_marks_wait_for_a_regrade_is_kept_but_not_published(
     said = regrade(cli, folder, pair, "--publish")
     assert "s002       8 → 18     of 18, not 10" in said.out
     assert marks(out(folder))["s002"] == "18"
+
+
+def test_a_waiver_that_takes_an_adjusted_mark_above_the_maximum_is_flagged(
+    cli: Cli, checked: Instant, hand: Hand, pair: Path
+) -> None:
+    folder = hand("", TWICE)
+    batch(cli, folder, pair)
+    adjust(cli, folder, pair, "s002", "--final", "+1")
+    assert marks(out(folder)) == {"s001": "10", "s002": f"{10 - 2 + 1}"}
+    assert report_of(out(folder), "s002")["flags"] == []
+    waive(cli, folder, pair, "test_twice", "--give", "full")
+    assert marks(out(folder)) == {"s001": "10", "s002": f"{10 + 1}"}
+    flag = "the mark counts 11 of 10 points, as it was adjusted; needs review"
+    assert [report_of(out(folder), student)["flags"] for student in ("s001", "s002")] == [
+        [],
+        [flag],
+    ]
 
 
 def test_a_waiver_survives_every_regrade_and_counts_for_what_comes_later(

@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from grader.classroom.ledger import Ledger
 from grader.classroom.similarity import COMMON_SHARE, is_text_for_people, pieces
-from grader.report import Adjustment, Frame, Person, Report
+from grader.report import Adjustment, Comment, ExerciseResult, Frame, MarkStep, Person, Report
 from grader.submissions.submission import Submission
 
 KEY = "pseudonyms"  # the setting with the key
@@ -129,12 +129,18 @@ class Pseudonyms:
             due="",
             flags=tuple(self.remark(flag, student) for flag in report.flags),
             notes=tuple(self.remark(note, student) for note in report.notes),
-            exercises=tuple(
-                # What could not be read is told by the names of files.
-                each if each.tests else replace(each, advice=self.remark(each.advice, student))
-                for each in hidden.exercises
-            ),
+            exercises=tuple(self._exercise(each, student) for each in hidden.exercises),
         )
+
+    def _exercise(self, result: ExerciseResult, student: str) -> ExerciseResult:
+        if not result.tests:  # what could not be read is told by the names of files
+            return replace(result, advice=self.remark(result.advice, student))
+        tests = (replace(each, waived=self._said(each.waived, student)) for each in result.tests)
+        return replace(result, tests=tuple(tests))
+
+    def _said(self, text: str, student: str) -> str:
+        """Return a teacher's sentence, which may call the student by a part of the name."""
+        return self._without_parts(self.text(text), student)
 
     def _shown(self, value: object, student: str) -> object:
         """Return the value without names, if it may hold some; otherwise the value itself."""
@@ -142,7 +148,12 @@ class Pseudonyms:
             source, around = (self.code(each, student) for each in (value.source, value.around))
             return replace(value, file=HIDDEN, source=source, around=around)
         if isinstance(value, Adjustment):
-            return replace(value, why=self.remark(value.why, student))
+            return replace(value, why=self._said(value.why, student))
+        if isinstance(value, MarkStep):
+            return replace(value, says=self._said(value.says, student))
+        if isinstance(value, Comment):
+            where, text = _replaced(value.where, lambda own: self._shown(own, student)), value.text
+            return replace(value, where=where, text=self._said(text, student))
         return self.text(value) if isinstance(value, str) else value
 
     def submission(self, submission: Submission) -> Submission:

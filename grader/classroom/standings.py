@@ -34,7 +34,7 @@ from grader.course.visibility import is_past_due
 from grader.errors import RequestError
 from grader.grading.reporter import Reporter, not_run, problem_of, versions
 from grader.grading.seeds import public_seed, secret_from
-from grader.report import Adjustment, ExerciseResult, Outcome, Report
+from grader.report import Adjustment, ExerciseResult, Mark, Outcome, Report
 from grader.reports.platforms.grades import NothingHandedIn
 from grader.submissions.layouts import Attempt
 from grader.submissions.notes import as_reason, folded, needs_review
@@ -357,7 +357,7 @@ class Standings:
             submitted=self._in_zone(row.submitted),
             due=self._in_zone(row.due),
             flags=(
-                *_flags(submission, adjusted),
+                *_flags(submission, adjusted, mark),
                 *([vague] if vague else []),
                 *self.ledger.flags(row.student),
                 *self.ledger.damage(row.student),
@@ -414,7 +414,7 @@ def _placed(result: ExerciseResult, row: AttemptRow) -> ExerciseResult:
     return replace(result, tests=tuple(placed(test) for test in result.tests))
 
 
-def _flags(submission: Submission, results: list[ExerciseResult]) -> Iterator[str]:
+def _flags(submission: Submission, results: list[ExerciseResult], mark: Mark) -> Iterator[str]:
     reasons = set(submission.problems.values())
     if len(reasons) == 1 and len(submission.problems) == len(results):
         yield f"could not be read: {next(iter(reasons))}"
@@ -436,6 +436,9 @@ def _flags(submission: Submission, results: list[ExerciseResult]) -> Iterator[st
         if result.adjustment and not 0 <= result.counted <= result.max_points:
             says = f"{result.counted:g} of {result.max_points} points"
             yield f"{result.name} counts {says}, as it was adjusted; needs review"
+    if mark.adjustment and mark.adjustment.points > 0 and mark.points > mark.max_points:
+        says = f"{mark.points:g} of {mark.max_points:g} points"
+        yield f"the mark counts {says}, as it was adjusted; needs review"
 
 
 def _missing_module(result: ExerciseResult) -> str:

@@ -71,8 +71,9 @@ def comment(
     grader comment --file comments.csv --in results/
 
     FILE is a file or an exercise, LINE a number as the page with the student's code has it: a
-    click on a number there copies the command. A new comment on a line replaces the old one. What
-    is handed in again begins without comments; they stay with the version that they are about.
+    click on a number there copies the command. Text in backticks is shown as code. A new comment
+    on a line replaces the old one. What is handed in again begins without comments; they stay
+    with the version that they are about.
     """
     with graded_class(course, folder) as standings:
         if not file and len(words) < 2:

@@ -173,7 +173,8 @@ def _waive(
         changes = list(mark_changes(after, before.get))
         whom = folded(list(waiver.students), MAX_NAMED) if waiver.students else "everybody"
         click.echo(f"  {said} (for {whom})")
-        for line in (*summary_lines(changes), *_falling(changes), *_doubted(after, waiver, folder)):
+        falls = _falling(changes) if waiver.gives == DROP else ()
+        for line in (*summary_lines(changes), *falls, *_doubted(after, waiver, folder)):
             click.echo(f"  {line}")
         if not (yes or confirmed("Keep this?", otherwise=True)):
             raise click.Abort

@@ -121,11 +121,20 @@ class Policy:
     budget: float = field(default=0.0, repr=False)
 
     def days_late(self, submitted: datetime | None, due: datetime | None = None) -> float:
-        """Return the delay in days; `due` is an extension. Returns 0 within the grace period."""
+        """Return the delay in days; `due` is an extension. Returns 0 within the grace period.
+
+        In a course with a zone, a day ends at the same hour of the next day, however many hours
+        it has: 23 or 25 if the clocks change.
+        """
         due = due or self.due
         if submitted is None or due is None or submitted <= due + self.grace:
             return 0.0
-        return (submitted - due) / timedelta(days=1)
+        delay = submitted - due
+        if self.zone is not None:
+            # Of two times in one zone, Python subtracts what the clocks show.
+            shown = submitted.astimezone(self.zone) - due.astimezone(self.zone)
+            delay = shown if shown > timedelta() else delay  # clocks may show an hour twice
+        return delay / timedelta(days=1)
 
     def extended(self, hours: float, percent: float) -> datetime | None:
         """Return the due date with extra time; None if there is none, or no start to count from."""
