@@ -7,14 +7,19 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 from commandline import Grade
 from msgspec.structs import replace
+from torch import nn
 
 from grader.course import records
 from grader.course.course import Course, Exercise, load_course
 from grader.course.known_mistakes import Mistake, load_mistakes
+from grader.grading.aspects import Aspect
+from grader.grading.cases import Case
 from grader.grading.diagnosis import computed
 from grader.grading.diagnosis.answers import Values
 from grader.grading.diagnosis.search import UNKNOWN, Diagnostician
@@ -184,6 +189,24 @@ def test_what_a_mistake_leaves_unwritten_is_zero_in_its_first_wrong_step(
     )
     assert found.first_wrong_step.stage == "scores"
     assert found.first_wrong_step.actual.values[1][0] == 0.0
+
+
+@pytest.mark.slow
+def test_a_layer_is_not_taken_for_one_that_ended_before_it(course: Course) -> None:
+    exercise = course["causal_attention"]
+
+    def ask(student: Any, rng: Any) -> Any:
+        layers = [nn.Linear(3, 7) for _ in range(200)]
+        ids = {id(layer) for layer in layers if layer(torch.ones(1, 3)).shape == (1, 7)}
+        del layers
+        modules = [student.CausalAttention(3, 4, 6, 0.0) for _ in range(200)]
+        found = [each for each in modules if id(each.W_query) in ids]  # mostly one or two
+        return (found or modules)[0](torch.ones(1, 5, 3))
+
+    case = Case("ended_layers", Aspect("values", "values"), "A call.", ask)
+    program = computed.catalogue_of(course, exercise, 0).respondent(exercise.read("solution.py"))
+    stages = program.stages(case, ["W_query"])
+    assert [value.shape for value in stages.values()] == [(1, 5, 4)]
 
 
 @pytest.mark.slow

@@ -1,0 +1,33 @@
+# mistake: other_size_accepted
+# The module compares the number of patches instead of height and width, so an image on its side is taken.
+import torch
+from torch import Tensor, nn
+
+
+def patches(images: Tensor, patch: int, stride: int | None = None) -> Tensor:
+    stride = stride or patch
+    _, _, height, width = images.shape
+    for side in (height, width):
+        if side < patch or (side - patch) % stride:
+            raise ValueError(f"patches of {patch} at a stride of {stride} do not fit into {side} pixels")
+    windows = images.unfold(2, patch, stride).unfold(3, patch, stride)  # b, c, rows, columns, p, p
+    return windows.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)
+
+
+class PatchEmbedding(nn.Module):
+    def __init__(self, height, width, patch, channels, d_model, stride=None):
+        super().__init__()
+        self.img_size, self.patch, self.stride = (height, width), patch, stride
+        num_patches = patches(torch.zeros(1, channels, height, width), patch, stride).shape[1]
+        self.projection = nn.Linear(channels * patch**2, d_model)
+        self.class_token = nn.Parameter(torch.zeros(d_model))
+        self.positions = nn.Parameter(torch.randn(num_patches + 1, d_model) * 0.02)
+
+    def forward(self, x: Tensor) -> Tensor:
+        cut = patches(x, self.patch, self.stride)
+        if len(self.positions) != cut.shape[1] + 1:
+            raise ValueError(f"{cut.shape[1]} patches, not {len(self.positions) - 1}")
+        x = self.projection(cut)
+        cls_tokens = self.class_token.expand(x.shape[0], 1, -1)
+        x = torch.cat((cls_tokens, x), dim=1)
+        return x + self.positions
