@@ -147,8 +147,10 @@ docs: $(DEV)
 site: $(WITH_SITE)
 	$(BIN)/python docs/website.py
 
-# The files of a release in dist/, with their hashes and what they are built to run with.
+# The files of a release in dist/, with their hashes and what they are built to run with. Somebody's
+# work in exercises/ would be among them, so these have to be current.
 release: $(WITH_RELEASE)
+	$(BIN)/grader build --check
 	rm -rf dist build/release && mkdir -p build/release
 	$(BIN)/python -m hatchling build -d dist
 	$(BIN)/twine check --strict dist/*.whl dist/*.tar.gz
