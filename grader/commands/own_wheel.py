@@ -13,7 +13,6 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 from grader import __version__
-from grader.commands.students_files import students_files
 from grader.course.course import PACKAGED, packaged_course
 from grader.errors import RequestError
 from grader.files import zipped
@@ -56,6 +55,8 @@ def _exercises() -> dict[str, bytes]:
     """
     if (PACKAGE / PACKAGED).is_dir():
         return {}
+    from grader.commands.students_files import students_files  # noqa: PLC0415, slow
+
     with suppress(RequestError):  # a grader may come without exercises
         files = students_files(packaged_course())
         return {f"{PACKAGE.name}/{PACKAGED}/{name}": data for name, data in files.items()}
