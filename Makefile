@@ -10,8 +10,11 @@ DEV := $(VENV)/.installed-dev
 WITH_SITE := $(VENV)/.installed-site
 WITH_RELEASE := $(VENV)/.installed-release
 
-# A CPU build of torch is enough, and a tenth of the size, where one is offered.
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
+
+# A build of torch for the CPU is enough, and a tenth of the size. Where this index does not answer, torch
+# comes from where pip looks otherwise; with an empty TORCH_INDEX, which is for a GPU, as well.
+TORCH_INDEX := https://download.pytorch.org/whl/cpu
 
 .PHONY: help demo test test-all test-fast test-lowest lint bench bench-peers attacks mutants margins seeds build prove docs site release deps-system clean
 
@@ -38,6 +41,8 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(USE): $(BIN)/python pyproject.toml $(CONSTRAINTS)
+	@test -z "$(TORCH_INDEX)" || $(PIP_INSTALL) --no-deps --retries 1 --timeout 20 \
+	    --index-url $(TORCH_INDEX) torch 2>/dev/null || true
 	$(PIP_INSTALL) -e .
 	@touch $@
 
@@ -142,8 +147,10 @@ docs: $(DEV)
 site: $(WITH_SITE)
 	$(BIN)/python docs/website.py
 
-# The files of a release in dist/, with their hashes and what they are built to run with.
+# The files of a release in dist/, with their hashes and what they are built to run with. Somebody's
+# work in exercises/ would be among them, so these have to be current.
 release: $(WITH_RELEASE)
+	$(BIN)/grader build --check
 	rm -rf dist build/release && mkdir -p build/release
 	$(BIN)/python -m hatchling build -d dist
 	$(BIN)/twine check --strict dist/*.whl dist/*.tar.gz

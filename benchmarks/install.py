@@ -35,7 +35,7 @@ Students download torch without CUDA: {packages} packages, {download:.1f} GB to 
 def measured(folder: Path) -> str:
     """Return what an install of this grader costs, in a sentence."""
     venv.create(folder / "venv", with_pip=True)
-    python = next((folder / "venv").glob("*/python*"))
+    python = folder / "venv" / "bin" / "python"
     pip = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check"]
     (folder / WHEEL_NAME).write_bytes(make_wheel())
     wheel, packages = str(folder / WHEEL_NAME), folder / "packages"

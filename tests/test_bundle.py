@@ -213,10 +213,11 @@ def test_a_smallest_serial_for_what_has_none_is_refused(cli: Cli, tiny_copy: Pat
 
 
 def test_new_keys_differ_and_nothing_is_written(
-    cli: Cli, tiny_copy: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tiny_copy)
+    monkeypatch.chdir(tmp_path)  # where there is no course
     first, second = (cli("bundle", "--new-key").out for _ in range(2))
+    assert len(first) == len(second) > 40
     assert first != second
     assert not Path("course.bundle").exists()
 

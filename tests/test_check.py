@@ -411,6 +411,12 @@ def test_the_installed_command_grades_without_a_terminal(work: Path) -> None:
         ("grader check --wat", "plain,--watch"),
         ("grader val", "plain,validate"),
         ("grader validate sc", "plain,scale"),
+        ("grader batch class --without sc", "plain,scale"),
+        ("grader batch class --only sc", "plain,scale"),
+        ("grader waive sc", "plain,scale"),
+        ("grader adjust s001 sc", "plain,scale"),
+        ("grader explain s001 sc", "plain,scale"),
+        ("grader init --course-list fu", "plain,full"),
     ],
 )
 def test_the_shell_completes_names_of_exercises(

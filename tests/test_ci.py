@@ -500,7 +500,13 @@ def test_our_workflow_names_only_what_is_there() -> None:
 def test_a_release_is_checked_before_it_is_hashed_and_says_what_is_left() -> None:
     command = ["make", "--dry-run", "--no-print-directory", "release"]
     plan = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    steps = ("hatchling build", "twine check --strict", "check-wheel-contents", "cyclonedx-py")
+    steps = (
+        "grader build --check",
+        "hatchling build",
+        "twine check --strict",
+        "check-wheel-contents",
+        "cyclonedx-py",
+    )
     places = [plan.index(step) for step in (*steps, "sha256sum", "Left for a person to do")]
     assert places == sorted(places)
     assert "twine upload" in plan.splitlines()[-1]

@@ -73,6 +73,20 @@ def test_a_copy_of_the_core_says_how_to_get_the_other_exercises(
     assert "tiny_gpt" in cli("status").out
 
 
+def test_files_of_other_lists_in_a_copy_of_the_core_are_a_note_for_each_list(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("full", "core"):
+        assert cli("init", tmp_path / name, "--course-list", name).code == 0
+    monkeypatch.chdir(tmp_path / "core")
+    for file in (tmp_path / "full" / "exercises").glob("*.py"):
+        shutil.copy(file, "exercises")
+    said = " ".join(cli("check", "exercises").out.split())
+    assert "18 files are of the list `full` and left out: grader init . --course- list full" in said
+    assert "is not an exercise file" not in said
+    assert "more" not in said  # of notes that are not shown
+
+
 def test_an_exercise_of_another_list_is_named_with_its_list(cli: Cli, listed: Path) -> None:
     for command in (("hint", "zoom"), ("check", "zoom"), ("check", listed / "exercises/zoom.py")):
         said = cli(*command, "--course", listed)

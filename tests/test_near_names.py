@@ -389,6 +389,7 @@ def test_check_takes_a_near_name_too(tmp_path: Path, cli: Cli, tiny_course: Cour
     said = cli("check", file, "--course", TINY)
     assert said.code == 0
     assert "was used for scale because its name nearly fits" in " ".join(said.out.split())
+    assert "because of what it defines" not in said.out
 
 
 def test_a_refused_or_missing_module_is_flagged(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import shutil
 import sys
 import zipfile
 from importlib.metadata import entry_points
@@ -15,10 +17,12 @@ import pytest
 from grader import __version__
 from grader.__main__ import run
 from grader.commands.own_wheel import WHEEL_NAME, make_wheel, pins
+from grader.course.course import load_public
 
 pytestmark = pytest.mark.in_turn
 
 ROOT = Path(__file__).parent.parent
+ANSWERS = ("reference", "mistakes.toml", "solution.py", "test_hidden.py")
 
 
 def test_the_wheel_is_the_same_each_time_and_holds_the_whole_package(tmp_path: Path) -> None:
@@ -31,11 +35,28 @@ def test_the_wheel_is_the_same_each_time_and_holds_the_whole_package(tmp_path: P
     wanted = {str(path.relative_to(ROOT)) for path in (ROOT / "grader").rglob("*.[pj]*[y2]")}
     assert wanted - names == set()
     assert not [name for name in names if "__pycache__" in name]
+    assert "grader/students/exercises/masked_softmax.py" in names
+    assert not [name for name in names for part in ANSWERS if part in name.split("/")]
     assert "grader = grader.__main__:main" in said
     assert "attention_grader = grader.grading.plugin" in said
     assert [point.value for point in entry_points(group="pytest11", name="attention_grader")] == (
         ["grader.grading.plugin"]
     )
+
+
+def test_the_wheel_holds_no_work_in_the_exercises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "repository"
+    shutil.copytree(ROOT / "exercises", repository / "exercises")
+    work = repository / "exercises" / "masked_softmax.py"
+    stub = work.read_bytes()
+    work.write_text("# mine\n")
+    monkeypatch.setattr(
+        "grader.commands.own_wheel.packaged_course", lambda: load_public(repository)
+    )
+    with zipfile.ZipFile(io.BytesIO(make_wheel.__wrapped__())) as wheel:
+        assert wheel.read("grader/students/exercises/masked_softmax.py") == stub
 
 
 def test_the_pins_are_the_versions_of_here_and_no_tool_of_ours() -> None:

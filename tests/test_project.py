@@ -308,3 +308,30 @@ def test_a_script_prints_its_help_and_refuses_an_unknown_option(script: Path) ->
     said = start(script, "--no-such-option")
     assert (said.code, said.out) == (2, ""), said
     assert "unrecognized arguments: --no-such-option" in said.err
+
+
+PIP = """#!/bin/sh
+echo "$@" >>{calls}
+case "$*" in *--index-url*) exit 1 ;; esac
+"""
+
+
+@pytest.mark.parametrize("chosen", ["", "TORCH_INDEX="])
+def test_make_installs_torch_without_cuda_unless_that_is_asked_for(
+    chosen: str, tmp_path: Path
+) -> None:
+    """If its index does not answer, as here, torch comes from where pip looks otherwise."""
+    calls, python = tmp_path / "calls", tmp_path / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(PIP.format(calls=calls))
+    python.chmod(0o755)
+    stamp = tmp_path / "venv" / ".installed"
+    command = ["make", "--silent", f"VENV={stamp.parent}", stamp, *filter(None, [chosen])]
+    subprocess.run(command, cwd=ROOT, check=True)
+    *first, last = calls.read_text().splitlines()
+    assert last.endswith(" -e .")
+    assert len(first) == (not chosen)
+    assert all(
+        call.endswith("--index-url https://download.pytorch.org/whl/cpu torch") for call in first
+    )
+    assert stamp.is_file()

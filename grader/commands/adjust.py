@@ -23,7 +23,7 @@ from grader.commands.graded import (
     republished,
     verdict_line,
 )
-from grader.commands.options import COURSE, FILE
+from grader.commands.options import COURSE, FILE, exercise_names
 from grader.course.course import Course
 from grader.course.policy import NOT_NEGATIVE
 from grader.errors import RequestError
@@ -46,7 +46,9 @@ class Request:
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("words", nargs=-1, metavar="STUDENT [EXERCISE] ±POINTS")
+@click.argument(
+    "words", nargs=-1, metavar="STUDENT [EXERCISE] ±POINTS", shell_complete=exercise_names
+)
 @REASON
 @click.option("--final", is_flag=True, help="Adjust the mark itself, after weights and lateness.")
 @click.option("--file", type=FILE, metavar="CSV", help=f"Many at once: {EXPECTED}.")

@@ -51,6 +51,7 @@ from grader.commands.options import (
     FOLDER,
     PATH,
     SEED,
+    exercise_names,
     exit_code,
     isolation_option,
     progress_bar,
@@ -124,12 +125,14 @@ MAX_NAMED = 5  # students named in a sentence
     "--only",
     multiple=True,
     metavar="NAME",
+    shell_complete=exercise_names,
     help="Grade this exercise, and leave the others for later; may be given several times.",
 )
 @click.option(
     "--without",
     multiple=True,
     metavar="NAME",
+    shell_complete=exercise_names,
     help="Leave this exercise for later, such as one that trains; may be given several times.",
 )
 @click.option(

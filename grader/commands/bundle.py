@@ -24,7 +24,14 @@ from grader.files import write_whole
     metavar="FILE",
     help="The file to write.",
 )
-@click.option("--new-key", "prints_key", is_flag=True, help="Print a new key, and write nothing.")
+@click.option(
+    "--new-key",
+    is_flag=True,
+    is_eager=True,  # before a course is looked for, because a key needs none
+    expose_value=False,
+    callback=lambda context, option, value: _print_key(context) if value else None,
+    help="Print a new key, and write nothing.",
+)
 @KEY_FILE()
 @click.option(
     "--serial",
@@ -33,9 +40,7 @@ from grader.files import write_whole
     help="The serial of the bundle, which only grows. Default: the UTC time, as 20260131235959.",
 )
 @OWN_COURSE
-def bundle(
-    file: Path, prints_key: bool, key_file: str | None, serial: int | None, course: Course
-) -> int:
+def bundle(file: Path, key_file: str | None, serial: int | None, course: Course) -> int:
     """Write what grading needs (reference/) into one encrypted file.
 
     \b
@@ -47,9 +52,6 @@ def bundle(
     The file without the key reveals only its size. Where a bundle is opened, student code runs
     confined or not at all. --min-serial refuses old bundles. docs/ci.md says where the key may be.
     """
-    if prints_key:
-        click.echo(new_key())
-        return 0
     if course.suites != "hidden":
         raise RequestError(f"{course.root} has no reference/ to bundle", "--course DIR")
     course.refuse_unreviewed(course.names)
@@ -67,3 +69,8 @@ def bundle(
     click.echo("it opens with this key alone")
     click.echo(f"{SERIAL_VARIABLE}={serial}   refuses every older one")
     return 0
+
+
+def _print_key(context: click.Context) -> None:
+    click.echo(new_key())
+    context.exit()

@@ -6,7 +6,7 @@ import functools
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, get_args
@@ -17,8 +17,9 @@ from click.shell_completion import CompletionItem
 
 from grader.commands.trusted_courses import recognised, refuse_untrusted
 from grader.course.bundle import KEY_FILE_OPTION, KEY_VARIABLE, MAX_SERIAL, drop_key
-from grader.course.course import Course, course_in, find_course
+from grader.course.course import Course, course_in, find_course, packaged_course
 from grader.course.places import bundled_course, course_at
+from grader.course.policy import CourseList
 from grader.errors import GraderError, RequestError
 from grader.report import Report
 from grader.reports.text import SCREEN
@@ -68,6 +69,20 @@ def exercises_or_paths(
     return exercise_names(context, parameter, begun) or [CompletionItem(begun, type="file")]
 
 
+def list_names(
+    context: click.Context, parameter: click.Parameter, begun: str
+) -> list[CompletionItem]:
+    """Return the lists of the course here, or else of the course that came with the grader."""
+    known: Mapping[str, CourseList] = {}
+    with suppress(GraderError, OSError):
+        known = packaged_course().lists
+    with suppress(GraderError, OSError):
+        known = find_course(Path.cwd()).lists or known
+    return [
+        CompletionItem(name, help=it.title) for name, it in known.items() if name.startswith(begun)
+    ]
+
+
 def course_of_folder(folder: Path | None) -> Course:
     """Return the course in the named folder, or else the one here."""
     return find_course(Path.cwd()) if folder is None else course_in(folder.absolute())
@@ -92,6 +107,7 @@ KEY_FILE = functools.partial(
 COURSE_LIST = click.option(
     "--course-list",
     metavar="NAME",
+    shell_complete=list_names,
     envvar=LIST_VARIABLE,
     is_eager=True,
     expose_value=False,

@@ -8,10 +8,12 @@ import hashlib
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 from grader import __version__
+from grader.course.course import PACKAGED, packaged_course
 from grader.errors import RequestError
 from grader.files import zipped
 
@@ -36,12 +38,29 @@ def make_wheel() -> bytes:
     }
     files = {
         **package,
+        **_exercises(),
         f"{INFO}/METADATA": (installed.read_text("METADATA") or "").encode(),
         f"{INFO}/WHEEL": KIND.encode(),
         f"{INFO}/entry_points.txt": (installed.read_text("entry_points.txt") or "").encode(),
     }
     record = [*(_recorded(name, data) for name, data in files.items()), f"{INFO}/RECORD,,"]
     return zipped({**files, f"{INFO}/RECORD": "\n".join([*record, ""]).encode()})
+
+
+def _exercises() -> dict[str, bytes]:
+    """Return the students' course for the wheel of a grader that runs from its repository.
+
+    An installed grader has it in its package. Stubs are made anew, because somebody may have worked
+    in the exercises of the repository.
+    """
+    if (PACKAGE / PACKAGED).is_dir():
+        return {}
+    from grader.commands.students_files import students_files  # noqa: PLC0415, slow
+
+    with suppress(RequestError):  # a grader may come without exercises
+        files = students_files(packaged_course())
+        return {f"{PACKAGE.name}/{PACKAGED}/{name}": data for name, data in files.items()}
+    return {}
 
 
 def pins(extra: str = "") -> str:

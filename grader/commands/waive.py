@@ -23,7 +23,7 @@ from grader.commands.graded import (
     known_student,
     republished,
 )
-from grader.commands.options import COURSE
+from grader.commands.options import COURSE, exercise_names
 from grader.course.course import Course
 from grader.errors import RequestError, did_you_mean
 from grader.report import ExerciseResult, Outcome, WrongCase
@@ -36,7 +36,7 @@ Results = Mapping[str, ExerciseResult]  # as they were graded, by submission
 
 
 @click.command()
-@click.argument("exercise")
+@click.argument("exercise", shell_complete=exercise_names)
 @click.argument("what", default="", metavar="[CHECK|CASE]")
 @click.option(
     "--give",

@@ -120,21 +120,36 @@ def reset_of(name: str) -> str:
 
 
 def _refuse_of_other_list(name: str, course: Course) -> None:
-    """Raise `RequestError` if another list has an exercise: of this course, or of what it is of.
-
-    A copy of one list of the course that came with the grader does not know the others.
-    """
+    """Raise `RequestError` if another list of the course has an exercise."""
     course.refuse_of_other_list(name)
-    if course.chosen and not course.lists and name not in course.names:
-        known: Mapping[str, CourseList] = {}
-        with contextlib.suppress(RequestError):  # a grader may come without exercises
-            known = packaged_course().lists
-        for other, listed in known.items():
-            if {name, *course.names} <= {*listed.exercises}:
-                problem = f"this copy has the list `{course.chosen}`, which is without `{name}`"
-                where = course.root.absolute()
-                folder = f" {short_path(where)}" if where != Path.cwd() else " ."
-                raise RequestError(problem, f"grader init{folder} --course-list {other}")
+    if name in course.names:
+        return
+    for other, listed in _lists_beside(course).items():
+        if name in listed.exercises:
+            problem = f"this copy has the list `{course.chosen}`, which is without `{name}`"
+            raise RequestError(problem, _way_to_list(other, course))
+
+
+def _lists_beside(course: Course) -> Mapping[str, CourseList]:
+    """Return the lists of a course; of a copy of one list, those with all of its exercises.
+
+    Such a copy does not know the others, but the grader brings its own course along.
+    """
+    if course.lists or not course.chosen:
+        return course.lists
+    with contextlib.suppress(RequestError):  # a grader may come without exercises
+        known = packaged_course().lists
+        return {name: it for name, it in known.items() if {*course.names} <= {*it.exercises}}
+    return {}
+
+
+def _way_to_list(name: str, course: Course) -> str:
+    """Return how to work on another list, whose exercises a copy of one list does not have."""
+    if course.lists:
+        return f"--course-list {name}"
+    where = course.root.absolute()
+    folder = short_path(where) if where != Path.cwd() else "."
+    return f"grader init {folder} --course-list {name}"
 
 
 def _required_beside(
@@ -160,7 +175,7 @@ def own_files(paths: Sequence[Path], course: Course) -> Submission:
         _refuse_other_course(paths, course)
         raise
     notes = [note.removesuffix(NEEDS_REVIEW) for note in found.notes]
-    notes = [*_without_other_lists(notes, course)]
+    notes = shortened([*_without_other_lists(notes, course)])
     for path in paths:
         if has_course(path) and path.resolve() != course.root.resolve():
             notes.append(f"the course in {course.root} grades this, not the one in {path}")
@@ -189,15 +204,16 @@ def _refuse_other_course(paths: Sequence[Path], course: Course) -> None:
 def _without_other_lists(notes: Iterable[str], course: Course) -> Iterator[str]:
     """Yield notes, but one alone on files of exercises that another list of the course has."""
     found: dict[str, list[str]] = {}
+    known = _lists_beside(course)
     for note in notes:
         stem = note.partition(f" {NO_EXERCISE}")[0].strip("`").rpartition(".")[0]
-        if lists := [name for name, each in course.lists.items() if stem in each.exercises]:
+        if lists := [name for name, each in known.items() if stem in each.exercises]:
             found.setdefault(lists[0], []).append(stem)
         else:
             yield note
     for name, stems in found.items():
         files = f"{stems[0]}.py is" if len(stems) == 1 else f"{len(stems)} files are"
-        yield f"{files} of the list `{name}` and left out: --course-list {name}"
+        yield f"{files} of the list `{name}` and left out: {_way_to_list(name, course)}"
 
 
 def _from_here(path: Path) -> str:

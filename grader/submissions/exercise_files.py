@@ -50,8 +50,8 @@ def _in_file(path: Path, code: CodeFiles, notes: list[str]) -> dict[str, Path]:
     found = {near} if near else set()
     if is_code and (problem := code.read(path).problem):
         notes.append(problem)
-    elif is_code and (defined := code.defined_in(path)):
-        notes.append(defined_note(path.name, [*defined]))
+    elif is_code and (defined := [name for name in code.defined_in(path) if name != near]):
+        notes.append(defined_note(path.name, defined))
         found |= {*defined}
     if found:
         return {each: path for each in names if each in found}

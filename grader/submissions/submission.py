@@ -134,11 +134,11 @@ def read_submission(
                     problems[name] = code.problem or TOO_LONG
                 else:
                     texts[code.digest], digests[name] = code.text, code.digest
-    notes = shortened(flags_first(notes))
+    notes = flags_first(notes)
     if not places:
         where = ", ".join(map(str, paths))
         raise RequestError(
-            as_reason([f"no exercise file in {where}", *notes]),
+            as_reason([f"no exercise file in {where}", *shortened(notes)]),
             f"a submission holds files such as {course.names[0]}.py",
         )
     name = _name_of(paths[0])

@@ -153,7 +153,7 @@ def _read(attempt: Attempt, course: Course, folder: Path, notes: list[str]) -> m
     except RequestError as error:
         reason = as_reason([error.message.replace(str(folder), _label(attempt)), *notes])
         return _unusable(attempt, course, printable_name(reason))
-    notes = flags_first([*attempt.notes, *notes, *read.notes])
+    notes = flags_first([*attempt.notes, *notes, *shortened(read.notes)])
     return structs.replace(read, name=attempt.student, notes=tuple(notes))
 
 
