@@ -222,7 +222,11 @@ clip = test_clip.case
 clip("Three gradients that are too long.", clipping(*SHAPES))
 clip("Gradients of a hundred.", clipping(*SHAPES, times=100.0, max_norm=2.5))
 clip("One gradient.", clipping((3, 4), max_norm=0.5))
-clip("Gradients of a millionth.", clipping(*SHAPES, times=1e-6, max_norm=1e-6), within=(1e-4, 0.0))
+clip(
+    "Clipped gradients of a millionth.",
+    clipping(*SHAPES, times=1e-6, max_norm=1e-6),
+    within=(1e-4, 0.0),
+)
 clip("Gradients that are short enough.", clipping(*SHAPES, max_norm=50.0))
 clip("One of four is missing.", clipping((4,), *SHAPES, none=(0,)), about=NONE)
 clip("Another max_norm.", clipping((6, 2), (3,), max_norm=1.7, times=4.0), hidden=True)
