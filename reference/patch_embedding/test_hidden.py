@@ -50,9 +50,11 @@ embed = functools.partial(embedding, 6, 8, 2, 3, 7)
 def test_written_by_hand(student, rng):
     """The patches are cut by hand, without a convolution or torch's unfold."""
     images = rng.randn(2, 3, 4, 6, dtype=torch.float32)
-    assert_written_by_hand(student, lambda: student.patches(images, 2))
-    module = student.PatchEmbedding(4, 6, 2, 3, 5)
-    assert_written_by_hand(student, lambda: output_of(module, images))
+    assert_written_by_hand(
+        student,
+        lambda: student.patches(images, 2),
+        lambda: output_of(student.PatchEmbedding(4, 6, 2, 3, 5), images),
+    )
 
 
 test_patches = Check(

@@ -107,9 +107,12 @@ def transposed(rng):
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
     """The model is made of your own parts, not of torch's Transformer."""
-    made, given = student.TinyLlama(*SIZES, 0.0).eval(), rng.randint(0, VOCAB, 2, 5)
-    write = lambda: student.continue_text(made, given[0], torch.rand(2))  # noqa: E731
-    assert_written_by_hand(student, lambda: output_of(made, given), write)
+    given, make = rng.randint(0, VOCAB, 2, 5), lambda: student.TinyLlama(*SIZES, 0.0).eval()
+    assert_written_by_hand(
+        student,
+        lambda: output_of(make(), given),
+        lambda: student.continue_text(make(), given[0], torch.rand(2)),
+    )
 
 
 test_logits = Check(
