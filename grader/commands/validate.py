@@ -126,7 +126,7 @@ def validate_course(
     again: bool = False,
     scope: Scope = EVERYTHING,
 ) -> list[Proof]:
-    """Prove the exercises `names`; a whole course must also add up and be built.
+    """Prove the exercises `names`, and that their lists add up; a whole course must also be built.
 
     Proofs of everything that succeeded with the same files are repeated only with `again`.
     """
@@ -158,6 +158,8 @@ def validate_course(
         proof.problems[:0] = left_to_do(proof.exercise)
     if set(names) == set(course.names) and not unreviewed:
         found[-1].problems += whole_course(course) or public_suites(course, seed)
+    elif not scope.mistakes:
+        found[-1].problems += course.uneven_lists(names)
     return found
 
 
@@ -242,7 +244,7 @@ def whole_course(course: Course) -> list[str]:
         for name in exercise.builds_on
         if name not in course.names  # the path through the course leaves it out
     )
-    uneven = filter(None, [course.uneven_points])
+    uneven = course.uneven_lists(course.names)
     return [*problems, *left, *unknown, *defined_twice(course), *uneven, *wrong_clock(course)]
 
 
