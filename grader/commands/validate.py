@@ -299,7 +299,8 @@ def branch_tables(course: Course, names: Sequence[str], seed: int) -> Iterator[s
 
     for name in sorted({*names} - {*course.unreviewed(names)}, key=names.index):
         yield f"  {name}"
-        yield from watch_calls(course, course[name], seed).lines(load_reasons(course[name]))
+        lines = [*watch_calls(course, course[name], seed).lines(load_reasons(course[name]))]
+        yield from lines or ["  no options, so no branches", ""]
 
 
 def table(proofs: Sequence[Proof]) -> str:
