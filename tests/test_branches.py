@@ -243,6 +243,13 @@ def test_validate_names_the_pairs_and_counts_the_reasons(folder: Path, cli: Cli)
     assert "scale: negate False True values 2 1 gradients 1 ✗" in plain
 
 
+@pytest.mark.slow
+def test_an_exercise_without_options_has_no_branches(tiny_copy: Path, cli: Cli) -> None:
+    request = ("validate", "scale", "--branches", "--mistake", "no_exception")
+    said = cli(*request, "--course", tiny_copy)
+    assert "  scale\n  no options, so no branches\n" in said.out
+
+
 def test_reasons_decide_no_result(folder: Path) -> None:
     before = load_course(folder.parents[1]).hash
     (folder / "not_asked.toml").write_text('["scale(lens=given)"]\n"values" = "Not here."\n')

@@ -28,7 +28,8 @@ def test_the_repositorys_exercises_are_current(course: Course) -> None:
 
 
 def test_check_names_what_is_stale_and_writes_nothing(cli: Cli, tiny_copy: Path) -> None:
-    assert cli("build", "--course", tiny_copy).code == 0
+    said = cli("build", "--course", tiny_copy)
+    assert (said.code, said.out.splitlines()[-1]) == (0, "exercises/ is current: 1 exercise")
     assert cli("build", "--check", "--course", tiny_copy).code == 0
     solution = tiny_copy / "reference" / "scale" / "statement.md"
     solution.write_text(solution.read_text() + "\nOne more promise.\n")

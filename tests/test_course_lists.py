@@ -95,6 +95,16 @@ def test_an_exercise_of_another_list_is_named_with_its_list(cli: Cli, listed: Pa
         assert "--course-list all" in said.err
 
 
+def test_an_exercise_of_no_list_is_named_with_the_file_to_change(cli: Cli, listed: Path) -> None:
+    settings = listed / "reference" / "course.toml"
+    settings.write_text(LISTS.replace("points = 16", 'points = 8\nexercises = ["scale"]'))
+    for target in ("zoom", listed / "exercises/zoom.py"):
+        said = cli("check", target, "--course", listed, "--course-list", "all")
+        assert said.code == 2
+        assert "`zoom` is in no list of reference/course.toml" in said.err
+        assert "add it to `exercises` of one" in said.err
+
+
 def test_a_list_that_the_course_does_not_have_is_refused(
     cli: Cli, listed: Path, tiny_copy: Path
 ) -> None:
@@ -204,3 +214,13 @@ def test_points_of_a_list_that_do_not_add_up_are_named(cli: Cli, listed: Path) -
     assert uneven in load_course(listed).uneven_points
     settings.write_text(LISTS.replace("points = 8", "points = 7"))
     assert "lists.small says 7" in load_course(listed).uneven_points
+
+
+@pytest.mark.slow
+def test_the_proof_of_an_exercise_adds_up_the_lists_that_have_it(cli: Cli, listed: Path) -> None:
+    settings = listed / "reference" / "course.toml"
+    settings.write_text(LISTS.replace("points = 8", "points = 7"))
+    uneven = "✗ reference/course.toml: lists.small says 7 points, the exercises add up to 8"
+    said = cli("validate", "scale", "--course", listed)
+    assert (said.code, uneven in said.out) == (1, True)
+    assert "✗" not in cli("validate", "zoom", "--course", listed).out

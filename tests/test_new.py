@@ -115,6 +115,62 @@ def test_a_course_may_begin_inside_another(cli: Cli, tiny_copy: Path) -> None:
     assert not (tiny_copy / "reference" / "centre").exists()
 
 
+@pytest.mark.parametrize("place", [".", "../tiny", "reference/.."])
+def test_a_course_that_is_named_by_a_relative_path_is_not_begun_again(
+    place: str, cli: Cli, tiny_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tiny_copy)
+    settings = (tiny_copy / "reference" / "course.toml").read_text()
+    said = cli("new", "centre", "--course", place)
+    assert (said.code, "trust" in said.out) == (0, False)
+    assert (tiny_copy / "reference" / "course.toml").read_text() == settings
+    assert "order = 2" in (tiny_copy / "reference" / "centre" / "exercise.toml").read_text()
+
+
+@pytest.mark.parametrize("inside", ["", "scale"])
+def test_the_reference_of_a_course_is_not_the_folder_to_name(
+    inside: str, cli: Cli, tiny_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {*tiny_copy.rglob("*")}
+    for folder, place in (("", "reference"), ("reference", ".")):
+        monkeypatch.chdir(tiny_copy / folder)
+        said = cli("new", "centre", "--course", Path(place, inside))
+        assert (said.code, "is inside reference/ of a course" in said.err) == (2, True)
+        assert f"--course {tiny_copy}" in said.err
+    assert {*tiny_copy.rglob("*")} == before
+
+
+def test_a_course_toml_is_never_overwritten(cli: Cli, tiny_copy: Path) -> None:
+    settings = tiny_copy / "reference" / "course.toml"
+    settings.rename(tiny_copy / "mine.toml")
+    settings.mkdir()
+    said = cli("new", "centre", "--course", tiny_copy)
+    assert (said.code, "course.toml is there already" in said.err) == (2, True)
+    assert not (tiny_copy / "reference" / "centre").exists()
+
+
+LISTS = """
+title = "Scaling"
+
+[lists.small]
+points = 8
+exercises = ["scale"]
+
+[lists.whole]
+points = 8
+"""
+
+
+def test_a_new_exercise_says_which_lists_it_is_to_be_added_to(cli: Cli, tiny_copy: Path) -> None:
+    settings = tiny_copy / "reference" / "course.toml"
+    settings.write_text(LISTS.partition("[lists.whole]")[0])
+    told = "add centre and its points to a list in reference/course.toml: small"
+    assert told in " ".join(cli("new", "centre", "--course", tiny_copy).out.split())
+    settings.write_text(LISTS)
+    told = "add the points of middle to those of the list whole in reference/course.toml"
+    assert told in " ".join(cli("new", "middle", "--course", tiny_copy).out.split())
+
+
 @pytest.mark.parametrize(
     ("name", "says"),
     [

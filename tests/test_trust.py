@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -596,7 +597,9 @@ def test_another_folder_in_the_place_of_a_trusted_one_is_not_known(
     shutil.rmtree(repository)
     shutil.copytree(TINY, repository, ignore=shutil.ignore_patterns("__pycache__"))
     assert not is_trusted(repository)
-    assert "also when its files change" in cli("trust", repository, "--yes").out
+    said = cli("trust", repository, "--yes").out
+    assert "also when its files change" in said
+    assert re.search(r"^\d+ files of the installed course are not in this one$", said, re.M)
     assert is_trusted(repository)
 
 

@@ -10,7 +10,8 @@ import pytest
 from commandline import Cli
 from msgspec import structs
 
-from grader.commands.proving import Proof, Prover
+from grader.commands.proof import Proof
+from grader.commands.proving import Prover
 from grader.commands.validate import defined_twice, table, validate_course, whole_course
 from grader.course.course import Course, load_course
 from grader.course.known_mistakes import edited, load_mistakes
@@ -305,6 +306,43 @@ def test_what_each_fault_costs_is_printed(cli: Cli, tiny_copy: Path) -> None:
     assert ["factor_capped", "2", "3", "2"] in rows
     assert ["weight_ignored", "3", "3", "3"] in rows
     assert "factor_capped" not in cli("validate", "--course", tiny_copy).out
+
+
+ONLY_ERRORS = """
+[few_numbers]
+costs = 1
+edits = [["x.mean(dim=-1, keepdim=True)", "x[:, 3:4]", "x[:, [4]].expand(x.shape)"]]
+says = "The fourth number is subtracted, not the mean."
+hint = "How many numbers has the mean to ask?"
+"""
+
+
+@pytest.mark.slow
+def test_a_mistake_that_no_report_names_because_it_raises_is_told(cli: Cli, tmp_path: Path) -> None:
+    cli("new", "centre", "--course", tmp_path)
+    folder = tmp_path / "reference" / "centre"
+    with (folder / "mistakes.toml").open("a") as file:
+        file.write(ONLY_ERRORS)
+    suite = folder / "test_hidden.py"
+    suite.write_text(suite.read_text().replace("drawn(3, 5)", "drawn(3, 4)").replace("12", "4"))
+    request = ("validate", "centre", "--prices", "--mistake", "few_numbers", "--course", tmp_path)
+    said = cli(*request)
+    assert said.code == 1
+    told = (
+        "! reference/centre/mistakes.toml: few_numbers: in the form 'x[:, [4]].expand(x.shape)' "
+        "its answers are errors, so no report names it and it costs 4, not 1; ask whether such "
+        "a call works (works_as_well)"
+    )
+    assert told in said.out
+    assert ["few_numbers", "4", "1", "4"] in [line.split() for line in said.out.splitlines()]
+    asked = """
+ask = works_as_well("centre", drawn(3, 5), drawn(3, 4))
+test_values.case("Whether four numbers work.", ask)
+"""
+    suite.write_text(suite.read_text().replace("output\n", "output, works_as_well\n") + asked)
+    said = cli(*request)
+    assert "its answers are errors" not in said.out
+    assert ["few_numbers", "4", "1", "1"] in [line.split() for line in said.out.splitlines()]
 
 
 @pytest.mark.slow

@@ -55,7 +55,8 @@ def build(only_check: bool, course: Course) -> int:
         click.echo(f"wrote {short_path(path)}")
     for copy in copies:
         click.echo(f"an edited exercise is kept as {short_path(copy)}")
-    click.echo(f"exercises/ is current: {len(course.exercises)} exercises")
+    count = len(course.exercises)
+    click.echo(f"exercises/ is current: {count} exercise{'s' * (count != 1)}")
     return 0
 
 

@@ -6,7 +6,8 @@ student code. The mistakes are proven after the review.
 
 from __future__ import annotations
 
-from grader.commands.proving import Proof, wrong_tests
+from grader.commands.proof import Proof
+from grader.commands.proving import wrong_tests
 from grader.commands.trusted_courses import files_of
 from grader.course.course import Course
 from grader.course.stubs import make_stub

@@ -15,7 +15,6 @@ from grader.commands.assignments.formats import FORMATS
 from grader.commands.assignments.question import cleaned
 from grader.commands.bringing import templates
 from grader.commands.new import (
-    SETTINGS_FILE,
     TITLE,
     CoursePlace,
     can_name_module,
@@ -24,7 +23,7 @@ from grader.commands.new import (
     settings_text,
 )
 from grader.commands.options import COURSE_FOLDER, FILE, short_path
-from grader.course.course import MISTAKES_FILE, UNREVIEWED
+from grader.course.course import EXERCISE_FILE, MISTAKES_FILE, UNREVIEWED
 from grader.course.exercise_names import EXAMPLE
 from grader.errors import RequestError
 from grader.submissions.code_files import MAX_NOTEBOOK_BYTES
@@ -155,7 +154,7 @@ def _write(exercises: Sequence[NewExercise], place: CoursePlace) -> None:
         texts = {"hints": [HINTS], **one.about}
         settings = settings_text(order, title, one.points, one.implements, STAGE, requires, texts)
         settings += UNREVIEWED_LINES
-        place.write(one.name, {SETTINGS_FILE: settings, **one.texts, MISTAKES_FILE: faults})
+        place.write(one.name, {EXERCISE_FILE: settings, **one.texts, MISTAKES_FILE: faults})
 
 
 def _tell(imported: Imported, place: CoursePlace) -> None:
@@ -171,8 +170,9 @@ def _tell(imported: Imported, place: CoursePlace) -> None:
         for line in imported.left:
             click.echo(f"  {line}")
     place.tell_untrusted()
-    names = " ".join(one.name for one in imported.exercises)
-    click.echo(f"\n  grader validate {names}   lists what is left to do")
+    names = [one.name for one in imported.exercises]
+    place.tell_lists(names)
+    click.echo(f"\n  grader validate {' '.join(names)}   lists what is left to do")
     click.echo(
         "\nThe tests and solutions are code of the notebook's author. They run confined until you\n"
         f"have reviewed them: grader trust {short_path(place.reference.parent) or '.'}"

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from msgspec import Struct
 
 from grader import cache
 from grader.commands.import_closure import PACKAGE, modules_named_in, modules_run_by
-from grader.commands.proving import Proof
+from grader.commands.proof import Proof
 from grader.course.course import EXAMPLE, Course
 from grader.grading.code_text import without_remarks
 
@@ -30,6 +31,7 @@ class KeptProof(Struct, frozen=True, array_like=True):
     tests: int
     faults: int
     needed: dict[str, list[str]]
+    overcharged: dict[str, str]
 
 
 def load_proofs(course: Course, names: Sequence[str], seed: int) -> dict[str, Proof]:
@@ -41,14 +43,14 @@ def load_proofs(course: Course, names: Sequence[str], seed: int) -> dict[str, Pr
             if data is not None:
                 kept = msgspec.msgpack.decode(data, type=KeptProof)
                 proof = Proof(course[name], kept.tests, kept.faults, kept.faults, kept.needed)
-                found[name] = proof
+                found[name] = replace(proof, overcharged=kept.overcharged)
     return found
 
 
 def save_proof(course: Course, proof: Proof, seed: int) -> None:
     """Store a proof that has no problem."""
     if not proof.problems:
-        kept = KeptProof(proof.tests, proof.faults, proof.needed)
+        kept = KeptProof(proof.tests, proof.faults, proof.needed, proof.overcharged)
         cache.save(hash_of(course, proof.exercise.name, seed), msgspec.msgpack.encode(kept))
 
 

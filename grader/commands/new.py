@@ -13,13 +13,13 @@ import click
 from grader.commands.bringing import templates, write_file
 from grader.commands.options import COURSE_FOLDER, short_path
 from grader.commands.trusted_courses import trust_folder
-from grader.course.course import SETTINGS, course_in
+from grader.course.course import EXERCISE_FILE, SETTINGS, course_in, load_course
 from grader.course.exercise_names import EXAMPLE, naming_problem
 from grader.errors import RequestError
 from grader.submissions.notes import printable_text
 
 STAGE = "centred"  # the placeholder for the variable of the solution in the new files
-COURSE_FILE, SETTINGS_FILE = Path(SETTINGS).name, "exercise.toml"
+COURSE_FILE = Path(SETTINGS).name
 POINTS = 4  # of a new exercise
 ELSEWHERE = "--course DIR"
 TITLE = "TODO: a title"
@@ -51,6 +51,7 @@ def new(name: str, root: Path | None) -> int:
     place.write(name, new_texts(name, place.order))
     click.echo(f"wrote {short_path(place.folder(name))}: its files are an example, to be replaced")
     place.tell_untrusted()
+    place.tell_lists([name])
     option = "" if root is None else f" --course {short_path(root)}"
     click.echo(f"\n  grader validate {name}{option}   lists what is left to do")
     return 0
@@ -59,8 +60,8 @@ def new(name: str, root: Path | None) -> int:
 def new_texts(name: str, order: int) -> dict[str, str]:
     """Return the texts of a new exercise, by the names of its files."""
     made = templates("new_files")
-    texts = {SETTINGS_FILE: settings_text(order, TITLE, POINTS, [name], STAGE)}
-    others = {*made.list_templates()} - {f"{COURSE_FILE}.j2", f"{SETTINGS_FILE}.j2"}
+    texts = {EXERCISE_FILE: settings_text(order, TITLE, POINTS, [name], STAGE)}
+    others = {*made.list_templates()} - {f"{COURSE_FILE}.j2", f"{EXERCISE_FILE}.j2"}
     for template in sorted(others):
         text = made.get_template(template).render(name=name, stage=STAGE)
         texts[template.removesuffix(".j2")] = text
@@ -96,7 +97,7 @@ def settings_text(
     # JSON does: texts and lists of texts look the same in TOML.
     written = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
     hints = [json.dumps(hint, ensure_ascii=False) for hint in json.loads(written.pop("hints"))]
-    template = templates("new_files").get_template(f"{SETTINGS_FILE}.j2")
+    template = templates("new_files").get_template(f"{EXERCISE_FILE}.j2")
     return template.render(**written, hints=hints, order=order, stage=stage)
 
 
@@ -120,8 +121,11 @@ class CoursePlace:
 
     def begin_course(self, points: int) -> None:
         """Write `course.toml`; trust the course if its folder was empty before."""
+        path = self.reference / COURSE_FILE
+        if os.path.lexists(path):
+            raise RequestError(f"{short_path(path)} is there already", ELSEWHERE)
         text = templates("new_files").get_template(f"{COURSE_FILE}.j2").render(points=points)
-        self._write_file(self.reference / COURSE_FILE, text)
+        self._write_file(path, text)
         if self.was_empty:
             trust_folder(self.reference.parent)
 
@@ -133,6 +137,17 @@ class CoursePlace:
                 f"{short_path(self.reference)} held other files before, so it is not trusted:"
             )
             click.echo(f"\n  grader trust {folder}   shows them, and asks once")
+
+    def tell_lists(self, names: Sequence[str]) -> None:
+        """Say what to add to the lists of the course, if it has any, for exercises written."""
+        course = load_course(self.reference.parent)
+        added = " and ".join(names)
+        if taking_all := course.lists_with(names[0]):
+            lists = " and ".join(taking_all)
+            click.echo(f"\nadd the points of {added} to those of the list {lists} in {SETTINGS}")
+        elif course.lists:
+            lists = ", ".join(course.lists)
+            click.echo(f"\nadd {added} and its points to a list in {SETTINGS}: {lists}")
 
     def write(self, name: str, texts: Mapping[str, str]) -> None:
         """Write the files of an exercise."""
@@ -148,12 +163,15 @@ def find_place(root: Path | None) -> CoursePlace:
 
     A named folder counts as it is, so that a course can begin inside another one.
     """
-    folder = root or Path.cwd()
+    folder = (root or Path.cwd()).resolve()
     try:
         course = course_in(folder)
     except RequestError:
         course = None
-    if course is None or (root is not None and course.root != root.absolute()):
+    if course is not None and root is not None and folder.is_relative_to(course.reference):
+        remedy = f"--course {course.root}   names the folder that holds reference/"
+        raise RequestError(f"{short_path(folder)} is inside reference/ of a course", remedy)
+    if course is None or (root is not None and course.root != folder):
         reference = folder / "reference"
         was_empty = not os.path.lexists(reference) or (
             not reference.is_symlink() and reference.is_dir() and not any(reference.iterdir())

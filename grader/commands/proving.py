@@ -5,24 +5,24 @@ A problem is a sentence that names the file to fix.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
 import re
-import textwrap
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from grader.commands.blanks import blanks
 from grader.commands.branches import load_reasons
+from grader.commands.mistake_texts import PART, is_part, made_by, text_problem
+from grader.commands.proof import EVERYTHING, Price, Proof, Scope
 from grader.course.course import EXAMPLE, NAMED_FILE, OUTPUT, Course, Exercise
 from grader.course.known_mistakes import Edit, Mistake, edited, load_mistakes
 from grader.course.named import Named, load_named
 from grader.course.stubs import make_stub
 from grader.course.suite_text import SUITE, has_cases
 from grader.errors import CourseError, did_you_mean
+from grader.grading.failures import SELF_EXPLAINING
 from grader.grading.price import price_of
 from grader.grading.programs import solutions
 from grader.grading.session import with_grader
@@ -36,50 +36,8 @@ if TYPE_CHECKING:
 
 MIN_HINTS = 3
 TO_DO = "TODO"  # marks the places in a new exercise's files that its author has to fill in
-# What follows a problem with a form that makes only some of the `edits`.
-PART = (
-    "; `edits` means any of these edits, and here only some are made: if only all at once are the "
-    "mistake, write them as one list in `forms`"
-)
 STAND_IN_SHARE = 10  # a stand-in that is handed in earns at most 1 / STAND_IN_SHARE of the points
 BLANK_SHARE = 10  # the same for code that computes nothing
-
-
-@dataclass(frozen=True)
-class Price:
-    """The cost of a mistake: its failed checks, its price, and the points lost in the end."""
-
-    fault: str
-    checks: int
-    price: int
-    lost: int
-
-
-NO_PRICE = Price("fault", 0, 0, 0)
-
-
-@dataclass(frozen=True)
-class Scope:
-    """How much is proven: only some mistakes, if there are any; and whether each gets a `Price`."""
-
-    mistakes: Collection[str] = ()
-    prices: bool = False
-
-
-EVERYTHING = Scope()
-
-
-@dataclass
-class Proof:
-    """The result of proving one exercise, and the problems found."""
-
-    exercise: Exercise
-    tests: int = 0
-    faults: int = 0
-    caught: int = 0
-    needed: dict[str, list[str]] = field(default_factory=dict)  # case → mistakes it alone rejects
-    prices: list[Price] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
 
 
 class Prover:
@@ -270,7 +228,7 @@ class Prover:
         self.proof.faults = len(faults)
         for number, fault in enumerate(faults, start=1):
             self._note(f"mistake {number} of {len(faults)}: {fault.name}")
-            if problem := _text_problem(fault, self.solution) or self._fault(fault):
+            if problem := text_problem(fault, self.solution) or self._fault(fault):
                 self._problem("mistakes.toml", f"{fault.name}: {problem}")
 
     def _fault(self, fault: Mistake) -> str:
@@ -287,29 +245,50 @@ class Prover:
             return ""
         self.proof.caught += 1
         self._note_needed(fault, report)
+        self._note_price(fault, report)
         return (
-            self._misnamed(fault, main, report.exercises[0].diagnosis)
+            self._misnamed(fault, main, text, report)
             or self._mispriced(fault)
             or self._forms(fault, forms)
-            or self._priced(fault, report)
         )
 
-    def _misnamed(self, fault: Mistake, form: Sequence[Edit], diagnosis: Diagnosis | None) -> str:
+    def _misnamed(self, fault: Mistake, form: Sequence[Edit], text: str, report: Report) -> str:
         """Return how the diagnosis fails to name exactly this mistake, or nothing."""
-        if diagnosis is None:  # the message of the failure says what is wrong
-            return ""
-        named = _named(diagnosis)
+        diagnosis = report.exercises[0].diagnosis
+        named = _named(diagnosis) if diagnosis else set[str]()
         if named - {fault.like} == {fault.name}:
             return ""
-        if not named and not self.grader.computed(self.exercise, self.seed).can_name(fault, form):
-            return ""
-        if not named:
+        if named:
+            others = ", ".join(sorted(named - {fault.name}))
+            return (
+                f"the diagnosis cannot distinguish it from {others}; ask a case at which they "
+                "differ, or, if they answer everything alike, write one as a form of the other"
+            )
+        if diagnosis and self.grader.computed(self.exercise, self.seed).can_name(fault, form):
             return "the diagnosis does not name it"
-        others = ", ".join(sorted(named - {fault.name}))
-        return (
-            f"the diagnosis cannot distinguish it from {others}; ask a case at which they differ, "
-            "or, if they answer everything alike, write one as a form of the other"
-        )
+        self._note_overcharged(fault, form, text, report)
+        return ""
+
+    def _note_overcharged(
+        self, fault: Mistake, form: Sequence[Edit], text: str, report: Report
+    ) -> None:
+        """Note a form that costs more than its price because its answers are errors."""
+        # Imports torch, which the other commands of this file's users do without.
+        from grader.grading.diagnosis.answers import Raised  # noqa: PLC0415
+
+        price, lost = price_of(fault, self.exercise.points), report.max_points - report.points
+        if lost <= price or any(test.kind in SELF_EXPLAINING for test in wrong_tests(report)):
+            return
+        catalogue = self.grader.computed(self.exercise, self.seed)
+        answers = catalogue.answers_of(text)
+        wrong = [case for case in catalogue.wrong(answers) if not case.is_misuse]
+        if any(isinstance(answers[case.name], Raised) for case in wrong):
+            self.proof.overcharged.setdefault(
+                fault.name,
+                f"reference/{self.exercise.name}/mistakes.toml: {fault.name}: in the form "
+                f"{made_by(form)!r} its answers are errors, so no report names it and it costs "
+                f"{lost}, not {price}; ask whether such a call works (works_as_well)",
+            )
 
     def _note_needed(self, fault: Mistake, report: Report) -> None:
         """Note the case that alone rejects a form of a mistake."""
@@ -324,26 +303,27 @@ class Prover:
         most, price = self.exercise.points, price_of(fault, self.exercise.points)
         return f"it costs {price} points, and the exercise is worth {most}" if price > most else ""
 
-    def _priced(self, fault: Mistake, report: Report) -> str:
-        """Note what a mistake costs; return no problem."""
+    def _note_price(self, fault: Mistake, report: Report) -> None:
+        """Note what a form of a mistake costs, if no earlier form costs as much."""
         lost = report.max_points - report.points
         checks = report.max_points - sum(test.points for test in report.exercises[0].tests)
         price = price_of(fault, self.exercise.points)
-        self.proof.prices.append(Price(fault.name, checks, price, lost))
-        return ""
+        earlier = self.proof.prices.get(fault.name)
+        if earlier is None or lost > earlier.lost:
+            self.proof.prices[fault.name] = Price(fault.name, checks, price, lost)
 
     def _forms(self, fault: Mistake, forms: Sequence[tuple[Edit, ...]]) -> str:
         """Prove the other forms of a mistake; return the problem of the first that has one."""
         for form in forms:
             text = edited(self.solution, form) or self.solution
-            if self._is_named_by_cases(fault, text):
+            if not self._scope.prices and self._is_named_by_cases(fault, text):
                 continue
             report = self.grade(text)
             self._note_needed(fault, report)
+            self._note_price(fault, report)
             if problem := self._form_problem(fault, form, text, report):
-                made = " · ".join(" ".join(edit.by.split()) or "(nothing)" for edit in form)
-                part = PART if _is_part(fault, form) else ""
-                return f"in the form {textwrap.shorten(made, 100)!r} {problem}{part}"
+                part = PART if is_part(fault, form) else ""
+                return f"in the form {made_by(form)!r} {problem}{part}"
         return ""
 
     def _is_named_by_cases(self, fault: Mistake, text: str, *, alone: bool = False) -> bool:
@@ -378,9 +358,9 @@ class Prover:
         if report.points == report.max_points:
             return "it earns all points"
         diagnosis = report.exercises[0].diagnosis
-        if diagnosis is None or {fault.name, fault.like} & _named(diagnosis):
+        if diagnosis and {fault.name, fault.like} & _named(diagnosis):
             return ""
-        return self._misnamed(fault, form, diagnosis)
+        return self._misnamed(fault, form, text, report)
 
     def _named(self) -> None:
         """Check the mistakes that were named with `grader name`."""
@@ -472,34 +452,3 @@ def _named(diagnosis: Diagnosis) -> set[str]:
     """Return the names in each explanation of a diagnosis."""
     found = [diagnosis.faults, *(other.faults for other in diagnosis.tie)]
     return {" with ".join(faults) for faults in found if faults}
-
-
-def _is_part(fault: Mistake, form: Sequence[Edit]) -> bool:
-    """Return whether a form makes only some of the `edits`."""
-    texts = {each[0] for each in fault.edits}
-    is_other = any({edit.replace for edit in form} == {each[0] for each in f} for f in fault.forms)
-    return len(form) < len(texts) and {edit.replace for edit in form} <= texts and not is_other
-
-
-def _text_problem(fault: Mistake, solution: str) -> str:
-    main = next(fault.programs(), ())
-    if not main or not all(edit.replace for edit in main):
-        return "it has no text to replace"
-    for form in fault.programs():
-        text, part = edited(solution, form), PART if _is_part(fault, form) else ""
-        if text is None:
-            counts = {edit.replace: solution.count(edit.replace) for edit in form}
-            place = next((text for text, count in counts.items() if count != 1), form[-1].replace)
-            stands = f"its text stands {counts[place]} times in solution.py, not once"
-            return stands if len(form) == 1 else f"{stands}: {place!r}"
-        if text == solution:
-            return f"it changes nothing{part}"
-        try:
-            ast.parse(text)
-        except SyntaxError as error:
-            edits = " and ".join(repr(edit.by) for edit in form)
-            return f"with {edits} the solution is no valid Python: {error.msg}{part}"
-    for key in ("says", "hint"):
-        if not getattr(fault, key).strip():
-            return f"its `{key}` is empty"
-    return ""

@@ -27,6 +27,7 @@ from grader.commands.trusted_courses import (
 )
 from grader.course import records
 from grader.course.course import (
+    EXERCISE_FILE,
     PUBLIC_COURSE,
     UNREVIEWED,
     Course,
@@ -100,7 +101,7 @@ def _review(course: Course, imported: Sequence[Exercise], *, yes: bool) -> int:
         click.echo("nothing was changed: its code runs confined")
         return 1
     for each in imported:
-        settings = each.folder / "exercise.toml"
+        settings = each.folder / EXERCISE_FILE
         lines = settings.read_text("utf-8").splitlines(keepends=True)
         write_whole(settings, "".join(line for line in lines if line.strip() != UNREVIEWED))
         click.echo(f"reviewed: {each.name}")
@@ -141,7 +142,9 @@ def _show(files: CourseFiles) -> None:
             click.echo(f"    … and {len(difference)} lines more: read the file itself")
         left -= len(rows)
     if removed:
-        click.echo(f"not here {removed} files of the installed course")
+        count = "1 file" if removed == 1 else f"{removed} files"
+        are = "is" if removed == 1 else "are"
+        click.echo(f"{count} of the installed course {are} not in this one")
 
 
 def _difference(old: str, new: str) -> list[str]:

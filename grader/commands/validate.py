@@ -19,7 +19,8 @@ from grader.commands.confined_proof import confined_proof
 from grader.commands.cores import on_all_cores
 from grader.commands.kept_proofs import load_proofs, save_proof
 from grader.commands.options import OWN_COURSE, exercise_names, progress_bar
-from grader.commands.proving import EVERYTHING, NO_PRICE, TO_DO, Proof, Scope, prove, wrong_tests
+from grader.commands.proof import EVERYTHING, Proof, Scope
+from grader.commands.proving import TO_DO, prove, wrong_tests
 from grader.commands.unwritten import folded_to_do, left_to_do
 from grader.course.course import (
     SETTINGS,
@@ -52,7 +53,9 @@ if TYPE_CHECKING:
     metavar="N",
     help="Draw the random inputs from seed N; N + 1 is tried too.",
 )
-@click.option("--prices", is_flag=True, help="Print what each mistake costs, too.")
+@click.option(
+    "--prices", is_flag=True, help="Print what each mistake costs in its dearest form, too."
+)
 @click.option(
     "--branches", is_flag=True, help="Print how many cases ask for each promise in each branch."
 )
@@ -109,6 +112,8 @@ def validate(
         click.echo("\n".join(branch_tables(course, chosen, seed)))
     if reasons := sum(len(load_reasons(course[name])) for name in chosen):
         click.echo(f"  not asked, for a reason: {reasons} pairs of a branch and a promise\n")
+    for overcharged in (text for proof in proofs for text in proof.overcharged.values()):
+        click.echo(click.style("! ", fg="yellow") + overcharged)
     click.echo(table(proofs))
     problems = [problem for proof in proofs for problem in proof.problems]
     for proof in proofs:
@@ -126,7 +131,7 @@ def validate_course(
     again: bool = False,
     scope: Scope = EVERYTHING,
 ) -> list[Proof]:
-    """Prove the exercises `names`; a whole course must also add up and be built.
+    """Prove the exercises `names`, and that their lists add up; a whole course must also be built.
 
     Proofs of everything that succeeded with the same files are repeated only with `again`.
     """
@@ -158,6 +163,8 @@ def validate_course(
         proof.problems[:0] = left_to_do(proof.exercise)
     if set(names) == set(course.names) and not unreviewed:
         found[-1].problems += whole_course(course) or public_suites(course, seed)
+    elif not scope.mistakes:
+        found[-1].problems += course.uneven_lists(names)
     return found
 
 
@@ -242,7 +249,7 @@ def whole_course(course: Course) -> list[str]:
         for name in exercise.builds_on
         if name not in course.names  # the path through the course leaves it out
     )
-    uneven = filter(None, [course.uneven_points])
+    uneven = course.uneven_lists(course.names)
     return [*problems, *left, *unknown, *defined_twice(course), *uneven, *wrong_clock(course)]
 
 
@@ -277,11 +284,11 @@ def defined_twice(course: Course) -> Iterator[str]:
 
 def price_table(proofs: Sequence[Proof]) -> Iterator[str]:
     """Yield the lines of a table with the cost of each mistake."""
-    width = max(len(price.fault) for proof in proofs for price in (*proof.prices, NO_PRICE))
+    width = max(len(name) for proof in proofs for name in ("mistake", *proof.prices))
     yield f"  {'mistake':<{width}}  checks  price  points lost"
     for proof in proofs:
         yield f"  {proof.exercise.name}, {proof.exercise.points} points"
-        for each in proof.prices:
+        for each in proof.prices.values():
             yield f"  {each.fault:<{width}}  {each.checks:>6}  {each.price:>5}  {each.lost:>11}"
 
 
@@ -292,7 +299,8 @@ def branch_tables(course: Course, names: Sequence[str], seed: int) -> Iterator[s
 
     for name in sorted({*names} - {*course.unreviewed(names)}, key=names.index):
         yield f"  {name}"
-        yield from watch_calls(course, course[name], seed).lines(load_reasons(course[name]))
+        lines = [*watch_calls(course, course[name], seed).lines(load_reasons(course[name]))]
+        yield from lines or ["  no options, so no branches", ""]
 
 
 def table(proofs: Sequence[Proof]) -> str:

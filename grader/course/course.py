@@ -11,7 +11,7 @@ import functools
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -39,6 +39,7 @@ from grader.course.settings import (
 from grader.errors import CourseError, RequestError, did_you_mean
 
 SETTINGS = "reference/course.toml"
+EXERCISE_FILE = "exercise.toml"  # makes a folder of `reference/` an exercise
 PUBLIC_COURSE = "course.json"  # in exercises/: the course's data for a students' copy
 NOTEBOOKS = "notebooks"  # in exercises/: the folder of the exercises as notebooks
 OUTPUT = "output"  # the stage for the result of a call, unless a variable has that name
@@ -195,13 +196,17 @@ class Course:
         return tuple(each for each, listed in lists.items() if name in listed.exercises)
 
     def refuse_of_other_list(self, name: str) -> None:
-        """Raise `RequestError` if only other lists have an exercise of this name."""
+        """Raise `RequestError` if only other lists have an exercise of this name, or none has."""
         if name in self.names:
             return
         for other, listed in self.lists.items():
             if name in listed.exercises:
                 problem = f"the list `{self.chosen}` does not contain `{name}`"
                 raise RequestError(problem, f"--course-list {other}")
+        is_other = not self.lists or self.suites == "public" or spelling_problem(name)
+        if not is_other and (self.reference / name / EXERCISE_FILE).is_file():
+            problem = f"`{name}` is in no list of {SETTINGS}"
+            raise RequestError(problem, "add it to `exercises` of one")
 
     def choose(self, name: str | None = None) -> Course:
         """Return the course with only the exercises of a list, by default of the first list.
@@ -251,12 +256,22 @@ class Course:
     @property
     def uneven_points(self) -> str:
         """Return a sentence if the exercises' points do not add up to the course's; else empty."""
+        return next(self.uneven_lists(self.names), "")
+
+    def uneven_lists(self, names: Collection[str]) -> Iterator[str]:
+        """Yield a sentence for each list with some of `names` whose points do not add up.
+
+        A course without lists, or with a chosen one, is one list itself.
+        """
         if self.lists and not self.chosen:
-            return next(filter(None, (self.choose(name).uneven_points for name in self.lists)), "")
+            for listed in dict.fromkeys(each for name in names for each in self.lists_with(name)):
+                yield from self.choose(listed).uneven_lists(names)
+            return
         total = sum(exercise.points for exercise in self.exercises)
         where = f"lists.{self.chosen} says" if self.chosen else "says"
         says = f"{where} {self.points} points, the exercises add up to {total}"
-        return "" if total == self.points else f"reference/course.toml: {says}"
+        if total != self.points:
+            yield f"{SETTINGS}: {says}"
 
     @functools.cached_property
     def hash(self) -> str:
@@ -434,11 +449,11 @@ def decode_public(content: bytes, path: Path) -> PublicCourse:
 def _load_reference(root: Path) -> Course:
     path = root / SETTINGS
     settings = read_settings(path, CourseSettings)
-    files = path.parent.glob("*/exercise.toml")
+    files = path.parent.glob(f"*/{EXERCISE_FILE}")
     exercises = sorted(map(_load_exercise, files), key=lambda each: (each.order, each.name))
     names = tuple(exercise.name for exercise in exercises)
     for exercise in exercises:
-        check_names(exercise.requires, names, f"{exercise.folder / 'exercise.toml'}: requires")
+        check_names(exercise.requires, names, f"{exercise.folder / EXERCISE_FILE}: requires")
     lists = {
         name: replace_field(listed, exercises=listed.exercises or names)
         for name, listed in settings.lists.items()
@@ -456,7 +471,7 @@ def _load_reference(root: Path) -> Course:
     for exercise in exercises:
         if exercise.name in course.needed(exercise.name):
             problem = "requires: through others, it requires itself"
-            raise CourseError(f"{exercise.folder / 'exercise.toml'}: {problem}")
+            raise CourseError(f"{exercise.folder / EXERCISE_FILE}: {problem}")
     _check_lists(course, str(path))
     return course
 

@@ -18,6 +18,7 @@ from grader.authors import (
     refused,
     turned,
     works,
+    works_as_well,
     works_too,
     written,
 )
@@ -347,6 +348,9 @@ for sentence, lens in (
 many = refused(SOFTMAX, drawn(2, Q, K), torch.ones(2, Q, K))
 misuses("A length for each score.", many, hidden=True)
 misuses("A length for every key works.", weights(2, Q, K, lens=[2, K]), about="values")
+X = drawn(2, Q, K)
+ask = works_as_well(SOFTMAX, [X, torch.tensor([2, K - 1])], [X, torch.tensor([2, K])])
+misuses("Whether a length for every key works.", ask, about="values")
 
 
 test_no_python_loops = Check("No Python loop runs over batch, queries or keys.")
