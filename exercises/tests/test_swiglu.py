@@ -24,8 +24,8 @@ EXAMPLE = {
 
 def called(student, rng, batch=2, n_tokens=3, d_model=4, d_ff=7):
     """Return a call of a network of its own on random tokens."""
-    x, net = rng.randn(batch, n_tokens, d_model, dtype=torch.float32), student.SwiGLU(d_model, d_ff)
-    return lambda: output_of(net, x)
+    x = rng.randn(batch, n_tokens, d_model, dtype=torch.float32)
+    return lambda: output_of(student.SwiGLU(d_model, d_ff), x)
 
 
 @pytest.mark.points(0)
