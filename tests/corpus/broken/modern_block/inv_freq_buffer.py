@@ -1,5 +1,4 @@
-# mistake: angles_in_half_precision
-# inv_freq is a floating point buffer, so .to(bfloat16) rounds the frequencies and the angles are wrong.
+# broken: inv_freq is a floating point buffer, so .to(bfloat16) rounds the frequencies and the angles are wrong.
 import torch
 from rms_norm import RMSNorm
 from swiglu import SwiGLU

@@ -1,5 +1,4 @@
-# mistake: loss_in_half_precision
-# The loss is computed in the dtype of the logits, so bfloat16 rounds at every step.
+# broken: The loss is computed in the dtype of the logits, so bfloat16 rounds at every step.
 import torch
 import torch.nn as nn
 from swiglu import SwiGLU
