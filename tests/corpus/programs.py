@@ -8,7 +8,8 @@ Each file SET/<exercise>/*.py is a student's solution; its first line says what 
     public   right, in the styles of public implementations, some with other conventions
     broken   right but for one promise of the statement
 
-`seen.toml` has mistakes that were seen in public reports, as edits of programs of the set right.
+`seen.toml` has mistakes that were seen in public reports, and `blind.toml` those of an author who had
+read the statements alone, both as edits of programs of the set right.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 SETS = ("known", "outside", "right", "public", "broken")
+EDITED = ("seen.toml", "blind.toml")
+LABELS = {"mistake": "known", "outside": "outside", "broken": "broken"}  # set by key of a file
 STYLES = ("einsum", "separate_heads", "terse")  # of those who wrote every exercise
 
 
@@ -49,7 +52,8 @@ def load(*sets: str) -> list[Program]:
     """Return the programs of some sets, or of all, sorted by set, exercise and name."""
     chosen = sets or SETS
     found = [_program(path) for each in chosen for path in (HERE / each).glob("*/*.py")]
-    found += [program for program in _seen() if program.set in chosen]
+    edited = (program for file in EDITED for program in _edited(file))
+    found += [program for program in edited if program.set in chosen]
     return sorted(found, key=lambda p: (chosen.index(p.set), p.exercise, p.name))
 
 
@@ -84,17 +88,17 @@ class _InFloat32(ast.NodeTransformer):
         return ast.Call(ast.Attribute(node, "to", ast.Load()), [dtype], [])
 
 
-def _seen() -> Iterator[Program]:
-    """Yield the mistakes of public reports, each made in a program of the set right."""
-    exercises = tomllib.loads((HERE / "seen.toml").read_text("utf-8"))
+def _edited(file: str) -> Iterator[Program]:
+    """Yield the mistakes of a file, each made in a program of the set right."""
+    exercises = tomllib.loads((HERE / file).read_text("utf-8"))
     for exercise, name in ((e, n) for e, names in exercises.items() for n in names):
-        found = exercises[exercise][name]
-        text = (HERE / "right" / exercise / f"seen_{found.get('of', name)}.py").read_text("utf-8")
+        found, whole = exercises[exercise][name], f"{Path(file).stem}_{name}"
+        text = (HERE / "right" / exercise / f"{found.get('of', whole)}.py").read_text("utf-8")
         for before, after in found["edits"]:
             assert text.count(before) == 1, (exercise, name, before)
             text = text.replace(before, after)
-        each, label = ("known", "mistake") if "mistake" in found else ("outside", "outside")
-        yield Program(each, exercise, f"seen_{name}", found[label], text)
+        each, label = next((s, key) for key, s in LABELS.items() if key in found)
+        yield Program(each, exercise, whole, found[label], text)
 
 
 def _program(path: Path) -> Program:
