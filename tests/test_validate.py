@@ -113,6 +113,12 @@ BREAKAGES = [
         "test_hidden.py: the stub earns 2 points",
     ),
     (
+        "test_hidden.py",
+        "assert_written_by_hand(student, lambda: student.scale(x, 2.0))",
+        "y = student.scale(x, 2.0)\n    assert_written_by_hand(student, lambda: y)",
+        "test_hidden.py: on the stub a check that all others need fails",
+    ),
+    (
         "mistakes.toml",
         "if factor < 0:",
         "if factor < 1:",

@@ -43,6 +43,8 @@ def make_wheel() -> bytes:
         f"{INFO}/WHEEL": KIND.encode(),
         f"{INFO}/entry_points.txt": (installed.read_text("entry_points.txt") or "").encode(),
     }
+    # The exercises come from the package or from beside it, which makes no difference to the bytes.
+    files = dict(sorted(files.items()))
     record = [*(_recorded(name, data) for name, data in files.items()), f"{INFO}/RECORD,,"]
     return zipped({**files, f"{INFO}/RECORD": "\n".join([*record, ""]).encode()})
 

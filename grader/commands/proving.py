@@ -181,6 +181,13 @@ class Prover:
                 kind = test.kind or test.message
                 says = f"on the stub {test.name} fails with {kind}, not NotImplementedError"
                 self._problem("test_hidden.py", says)
+        tests = report.exercises[0].tests
+        if all(test.outcome == "skipped" for test in tests if test.max_points):
+            says = (
+                "on the stub a check that all others need fails, so whoever has not written one "
+                "class earns nothing; make modules inside of what assert_written_by_hand calls"
+            )
+            self._problem("test_hidden.py", says)
 
     def _stand_in(self) -> None:
         """Check that a stand-in, which runs beside students' code, is worthless as a solution."""

@@ -50,8 +50,8 @@ def draw(rng, **sizes):
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
     """The work is done by your own code."""
-    given, module = draw(rng), student.AdditiveAttention(4, 3, 7, 0.0).double()
-    assert_written_by_hand(student, lambda: module(*given))
+    make = lambda: student.AdditiveAttention(4, 3, 7, 0.0).double()  # noqa: E731
+    assert_written_by_hand(student, lambda: make()(*draw(rng)))
 
 
 test_formula = Check(

@@ -81,12 +81,12 @@ def test_written_by_hand(student, rng):
 
     Guards: the ban on torch's attention, even if other tests fail for other reasons.
     """
-    module = student.GroupedQueryAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS, KV_HEADS)
+    sizes = D_IN, D_OUT, CONTEXT, 0.0, HEADS, KV_HEADS
     assert_written_by_hand(
         student,
         lambda: output(SCORES, *operands(SCORES))(student, rng),
         lambda: output(WEIGHTED, *operands(WEIGHTED))(student, rng),
-        lambda: output_of(module, rng.randn(2, 5, D_IN).float()),
+        lambda: output_of(student.GroupedQueryAttention(*sizes), rng.randn(2, 5, D_IN).float()),
     )
 
 

@@ -86,8 +86,7 @@ def decoded(lens=None, forcing=True, times=1.0, **of):
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
     """The work is done by your own code."""
-    made = student.AttentionDecoder(*SIZES).double()
-    assert_written_by_hand(student, lambda: made(*draw(rng)))
+    assert_written_by_hand(student, lambda: student.AttentionDecoder(*SIZES).double()(*draw(rng)))
 
 
 test_alignment_network = Check(

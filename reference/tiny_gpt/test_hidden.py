@@ -89,12 +89,12 @@ def one_hot(found, count=VOCAB):
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
     """The model is made of your own parts, not of torch's Transformer."""
-    made, given = student.TinyGPT(*SIZES, 0.0), rng.randint(0, VOCAB, 2, 5)
+    given, make = rng.randint(0, VOCAB, 2, 5), lambda: student.TinyGPT(*SIZES, 0.0)
     assert_written_by_hand(
         student,
-        functools.partial(output_of, made, given),
-        lambda: student.generate(made, given, 1),
-        lambda: student.next_token_loss(made, given),
+        lambda: output_of(make(), given),
+        lambda: student.generate(make(), given, 1),
+        lambda: student.next_token_loss(make(), given),
     )
 
 
