@@ -79,7 +79,7 @@ def test_a_change_of_the_late_rules_grades_nothing_again(
     assert len(instant.jobs) == 1
 
 
-def test_late_by_nobody_knows_how_much_is_left_to_a_person(
+def test_late_by_nobody_knows_how_much_is_one_day_and_one_line_of_the_class(
     cli: Cli, instant: Instant, tmp_path: Path, tiny_copy: Path
 ) -> None:
     (tiny_copy / "reference" / "course.toml").write_text(f"{LATE}[late]\nper_day = 10\n")
@@ -88,17 +88,20 @@ def test_late_by_nobody_knows_how_much_is_left_to_a_person(
     said = run(cli, tmp_path, "--course", tiny_copy)
     assert "canvas layout: 2 students" in said.err
     assert marks(tmp_path / "out") == {"11": "3.6", "12": "4"}
-    flags = report_of(tmp_path / "out", "11")["flags"]
-    assert flags == [
-        "late, and the platform does not say by how much: counted as one day",
-    ]
+    late = report_of(tmp_path / "out", "11")
+    assert "late, and the platform does not say by how much: counted as one day" in late["notes"]
+    assert late["flags"] == []
+    remark = "1 of 2 students are late, and the platform does not say by how much"
+    assert said.out.count(remark) == 1
+    assert remark in (tmp_path / "out" / "index.html").read_text()
     assert report_of(tmp_path / "out", "12")["flags"] == []  # Canvas says who is late
     assert "no time of submission" not in said.out
     # Once the roster knows the time, it is no guess any more.
     (tmp_path / "class.csv").write_text("id,submitted\n11,2026-11-01T11:00:00+00:00\n")
-    run(cli, tmp_path, "--course", tiny_copy, "--roster", tmp_path / "class.csv", "--replace")
+    known = ("--roster", tmp_path / "class.csv", "--replace")
+    said = run(cli, tmp_path, "--course", tiny_copy, *known)
     assert marks(tmp_path / "out") == {"11": "3.2", "12": "4"}
-    assert report_of(tmp_path / "out", "11")["flags"] == []
+    assert "by how much" not in said.out + report_of(tmp_path / "out", "11")["notes"][0]
 
 
 def test_an_extension_is_not_taken_back_by_a_platform_that_says_late(
@@ -108,7 +111,8 @@ def test_an_extension_is_not_taken_back_by_a_platform_that_says_late(
     hand_in(tmp_path / "class", {"one_LATE_11_101_scale.py": "# 4 points"})
     hand_in(tmp_path / "class", {"two_12_102_scale.py": "# 4 points"})
     (tmp_path / "class.csv").write_text("id,due\n11,2026-12-24T18:00:00+00:00\n")
-    run(cli, tmp_path, "--course", tiny_copy, "--roster", tmp_path / "class.csv")
+    said = run(cli, tmp_path, "--course", tiny_copy, "--roster", tmp_path / "class.csv")
+    assert "students are late" not in said.out
     assert marks(tmp_path / "out") == {"11": "4", "12": "4"}
     assert "nothing was taken off" in report_of(tmp_path / "out", "11")["flags"][0]
 

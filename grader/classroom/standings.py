@@ -242,15 +242,22 @@ class Standings:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What is to be said of the class as a whole, rather than of each student."""
-        unknown = self.ledger.without_time() if self.course.policy.costs_lateness else []
+        costs, count = self.course.policy.costs_lateness, len(self.ledger.students())
+        unknown = self.ledger.without_time() if costs else []
+        a_day = [who for who in self.ledger.late_without_time() if costs and not self._extended(who)]
         doubtful = [one.submission for one in self.missing() if one.flags]
-        of = f"{len(unknown)} of {len(self.ledger.students())} students"
         says = {
-            f"no time of submission is known for {of}, so their lateness was not counted": unknown,
+            f"no time of submission is known for {len(unknown)} of {count} students, so their "
+            "lateness was not counted": unknown,
+            f"{len(a_day)} of {count} students are late, and the platform does not say by how "
+            "much, so it counts as one day": a_day,
             "no points for handing in nothing, because a hand-in that was not used fits the line "
             "of the roster": doubtful,
         }
         return tuple(f"{why}: {self._list_names(who)}" for why, who in says.items() if who)
+
+    def _extended(self, student: str) -> bool:
+        return any(self.with_extra(row).due for row in self.ledger.attempts(student))
 
     def _list_names(self, students: Sequence[str]) -> str:
         return folded([self.ledger.named(student) for student in students], MAX_NAMED)
@@ -356,9 +363,10 @@ class Standings:
             attempt=row.number,
             submitted=self._in_zone(row.submitted),
             due=self._in_zone(row.due),
+            notes=(*report.notes, *([vague] if vague == UNKNOWN_DELAY else [])),
             flags=(
                 *_flags(submission, adjusted, mark),
-                *([vague] if vague else []),
+                *([vague] if vague == UNKNOWN_EXTENSION else []),
                 *self.ledger.flags(row.student),
                 *self.ledger.damage(row.student),
             ),

@@ -166,6 +166,10 @@ class HandedIn(Epochs):
         tells = "student IN (SELECT student FROM origins WHERE layout = 'canvas')"
         return self._students(f"WHERE present AND graded AND submitted IS NULL AND NOT {tells}")
 
+    def late_without_time(self) -> list[str]:
+        """Return the students whose platform says that they are late, but not by how much."""
+        return self._students("WHERE present AND graded AND submitted IS NULL AND late")
+
     def attempts(self, student: str) -> list[AttemptRow]:
         """Return a student's attempts that are to be graded, the oldest first."""
         condition = "WHERE student = ? AND present AND graded ORDER BY number"
