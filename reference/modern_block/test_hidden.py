@@ -187,14 +187,13 @@ test_chunks = Check(
 )
 parts = test_chunks.case
 parts("One token after the other.", output(chunked(attention, 1, 1, 1), FEW))
-parts("Two tokens, then one.", output(chunked(attention, 2, 1), FEW))
+ask = output(chunked(attention, 2, 1, context=3), FEW)
+parts("Two tokens, then one.", ask)
 parts("Three tokens, then two, in a block.", output(chunked(block, 3, 2), IN_BLOCK))
-full = output(chunked(attention, 3, 1, 1, context=5), drawn(2, 5, D_IN))
-parts("Chunks that fill the context.", full)
-full = output(chunked(block, 2, 3, context=5), drawn(2, 5, D))
-parts("Chunks that fill the context of a block.", full, hidden=True)
+ask = output(chunked(block, 2, 3, context=5), drawn(1, 5, D))
+parts("Chunks that fill the context of a block.", ask, hidden=True)
 parts("After a given cache.", output(chunked(attention), X, *pair()))
-parts("As many tokens as heads.", output(chunked(attention, 6, 6), drawn(1, 12, D_IN)))
+parts("As many tokens as heads.", output(chunked(attention, 6, 4), drawn(1, 10, D_IN)))
 for sizes in ((4, 3), (1, 2, 4), (6, 1), (3, 1, 1, 1)):
     parts(
         f"Chunks of {sizes} tokens.",
