@@ -44,3 +44,10 @@ def show(
     from grader import jupyter  # noqa: PLC0415
 
     return jupyter.show(weights, tokens, title=title, axes=axes)
+
+
+def tour() -> NotebookVerdict:
+    """Lead a sentence through the exercises of a notebook and of the files beside it."""
+    from grader import jupyter  # noqa: PLC0415
+
+    return jupyter.tour()

@@ -42,7 +42,9 @@ _standby = Standby()
 MAX_NAMED = 8  # names in a message, of those that a cell defines
 MAX_OTHERS = 200  # lines shown of a check that does not finish
 CHECKED = re.compile(r"\s*%%check\b[ \t]*(\S*)")
-_OWN_CALLS = re.compile(r"^([ \t]*)((?:import grader|grader\.(?:check|show)\(.*\))[ \t]*)$", re.M)
+_OWN_CALLS = re.compile(
+    r"^([ \t]*)((?:import grader|grader\.(?:check|show|tour)\(.*\))[ \t]*)$", re.M
+)
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,19 @@ def check(name: str, *, seed: int | None = None) -> NotebookVerdict:
     return _graded(course, exercise, cells, seed)
 
 
+def tour() -> NotebookVerdict:
+    """Lead a sentence through the exercises of this notebook and of the files beside it."""
+    course = _course()
+    return _graded(course, course.leader_of_tour(), _cells_so_far(), tour=True)
+
+
 def _graded(
-    course: Course, exercise: Exercise, cells: Sequence[str], seed: int | None = None
+    course: Course,
+    exercise: Exercise,
+    cells: Sequence[str],
+    seed: int | None = None,
+    *,
+    tour: bool = False,
 ) -> NotebookVerdict:
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     with tempfile.TemporaryDirectory(prefix="grader-notebook-") as root:
@@ -108,7 +121,7 @@ def _graded(
         nbformat.write(notebook, file)
         for path, data in _other_files(course, cells):
             (folder / path.name).write_bytes(data)
-        order = CheckOrder(str(course.root), str(file), exercise.name, str(page), seed)
+        order = CheckOrder(str(course.root), str(file), exercise.name, str(page), seed, tour)
         code, said = _standby.check(order, _show_notes)
         shown = page.read_text("utf-8") if page.is_file() else ""
     text, html_page = (each.replace(f"{folder}{os.sep}", "") for each in (said, shown))

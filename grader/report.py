@@ -220,6 +220,7 @@ class Drawing:
     """A picture of values that the student's code computes on a sequence.
 
     It is one matrix or one for each head, with optional labels for rows and columns; or a `text`.
+    If several exercises take part, it says `whose` values it shows.
     """
 
     title: str
@@ -228,6 +229,7 @@ class Drawing:
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     text: str = ""
+    whose: str = ""
 
 
 @dataclass(frozen=True)

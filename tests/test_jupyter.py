@@ -122,7 +122,7 @@ def test_the_same_course_gives_the_same_notebooks_without_outputs(course: Course
     course = course.choose("full")
     first = notebooks(course)
     assert first == notebooks(course)
-    assert set(first) == {*(f"{name}.ipynb" for name in course.names), "course.ipynb"}
+    assert set(first) == {f"{name}.ipynb" for name in (*course.names, "course", "tour")}
     for text in first.values():
         notebook = nbformat.reads(text, as_version=4)
         nbformat.validate(notebook)
@@ -170,6 +170,20 @@ def test_the_course_in_a_notebook_passes_with_the_solutions(
         assert data["text/html"].startswith("<iframe")
         assert EXAMPLES[exercise.name] in example["text/plain"]
         assert "<rect" in example["text/html"]
+
+
+@pytest.mark.slow
+def test_a_notebook_leads_a_sentence_through_its_cells_and_the_files_beside_it(
+    students: Path, solutions: dict[str, str]
+) -> None:
+    exercises = students / "exercises"
+    (exercises / "layer_norm.py").write_text(solutions["layer_norm"])
+    notebook = nbformat.reads((exercises / NOTEBOOKS / "tour.ipynb").read_text(), as_version=4)
+    notebook.cells.insert(2, nbformat.v4.new_code_cell(solutions["feed_forward"]))
+    *_, data = run(notebook, students)
+    made = set(re.findall(r"Made by your `(\w+)`", data["text/plain"]))
+    assert made == {"layer_norm", "feed_forward"}
+    assert data["text/html"].count("&lt;figure&gt;") == 9 + 1
 
 
 @pytest.mark.slow

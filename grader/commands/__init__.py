@@ -22,6 +22,7 @@ GROUPS = {
         "check": ("check", "Grade my work and say what to fix first."),
         "hint": ("practice", "Show the next hint, from a nudge to nearly the answer."),
         "status": ("practice", "Show how far each exercise is."),
+        "tour": ("tour", "Lead one sentence through your exercises, as a page of pictures."),
         "reset": ("practice", "Start an exercise over; your file is kept as a copy."),
         "trust": ("trust", "Look at a course from elsewhere, and let its code run here."),
     },

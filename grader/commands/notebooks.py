@@ -14,10 +14,19 @@ from grader.reports.pages import path_picture
 
 PATH = "path.svg"  # the graph of the exercises that build on others
 WHOLE = "course"  # the name of the notebook with all exercises of a list
+TOUR = "tour"  # the name of the notebook that leads a sentence through the exercises
+ABOUT_TOUR = """\
+# One sentence through the model
+
+The cell below leads “the cat sat on the mat” through your exercises, stage by stage, and draws each
+stage: words become vectors, heads look back, and the last picture says which word comes next. The
+numbers were chosen by hand, so nothing is trained. Where your exercise is right, the stage shows
+what your code computes; PyTorch's part stands in for what is not written yet."""
 LOAD = "%load_ext grader"
 SETUP = f"""\
 # On Colab, first install the grader: the README of your teachers' repository says how.
 {LOAD}"""
+LED = "import grader\n\ngrader.tour()"
 # One statement that begins with an import: it is no work of a student's.
 SETUP_ON_COLAB = f"""\
 # On Colab, get the exercises and the grader first; elsewhere, nothing happens here.
@@ -63,6 +72,9 @@ def notebooks(course: Course, address: HandOutAddress | None = None) -> dict[str
     for exercise in course.exercises:
         cells = [*_setup(exercise.name, address), *_cells(exercise)]
         made[f"{exercise.name}.ipynb"] = _written(cells)
+    if any(exercise.leads_tour for exercise in course.exercises):
+        cells = [_markdown(TOUR, ABOUT_TOUR), *_setup(TOUR, address), _code("led", LED)]
+        made[f"{TOUR}.ipynb"] = _written(cells)
     if course.lists and not course.chosen:
         return made
     cells = [cell for exercise in course.exercises for cell in _cells(exercise)]

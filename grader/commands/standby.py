@@ -21,11 +21,12 @@ import msgspec
 from grader.commands import work
 from grader.commands.options import LIST_VARIABLE, exit_code, progress_bar
 from grader.commands.standby_process import END_OF_ERRORS, CheckAnswer, CheckOrder
+from grader.commands.tour import led, told
 from grader.commands.trusted_courses import recognised
 from grader.course.bundle import drop_key
 from grader.course.course import load_course
 from grader.printing import behind_filter
-from grader.reports import render
+from grader.reports import pages, render
 from grader.sandbox.host.source import WorkerSource
 from grader.submissions.notes import quoted
 
@@ -62,6 +63,10 @@ def _answer(order: CheckOrder, source: WorkerSource) -> CheckAnswer:
     notes = tuple(_in_kernel(request.submission.notes, notebook))
     request = replace(request, submission=replace(request.submission, notes=notes))
     with progress_bar(1) as on_exercise:
+        if order.tour:
+            stages = led(request, course[order.exercise], source, on_exercise)
+            Path(order.page).write_text(pages.tour(stages), "utf-8")
+            return CheckAnswer(0, told(stages))
         report = work.check(request, source, order.seed, on_exercise)
     Path(order.page).write_text(render(report, "html"), "utf-8")
     return CheckAnswer(exit_code(report), click.unstyle(render(report, "text")))

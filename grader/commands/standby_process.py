@@ -28,6 +28,7 @@ class CheckOrder(msgspec.Struct, frozen=True):
     exercise: str
     page: str  # the file for the HTML report; the answer has the report as text
     seed: int | None = None
+    tour: bool = False  # whether the page is to show the tour that the exercise leads
 
 
 class CheckAnswer(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -119,6 +120,11 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         """The most seconds that grading it may take, trainings included."""
         return self.exercise_seconds + (self.training.seconds if self.training else 0.0)
 
+    @property
+    def leads_tour(self) -> bool:
+        """Whether its `drawing.py` leads a sequence through several exercises."""
+        return re.search(r"^def tour\(", self.drawing, re.MULTILINE) is not None
+
     @functools.cached_property
     def stand_in(self) -> str | None:
         """The text of the exercise's `stand_in.py`, or None if there is no such file."""
@@ -207,6 +213,13 @@ class Course:
         if not is_other and (self.reference / name / EXERCISE_FILE).is_file():
             problem = f"`{name}` is in no list of {SETTINGS}"
             raise RequestError(problem, "add it to `exercises` of one")
+
+    def leader_of_tour(self) -> Exercise:
+        """Return the exercise that leads the tour; raises `RequestError` if there is none."""
+        for exercise in self.exercises:
+            if exercise.leads_tour:
+                return exercise
+        raise RequestError("no exercise of this course leads a tour", "grader status")
 
     def choose(self, name: str | None = None) -> Course:
         """Return the course with only the exercises of a list, by default of the first list.

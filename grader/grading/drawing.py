@@ -8,26 +8,37 @@
 `draw(module, trained)`, which yields a dict for each picture: its `title`, what it `says`, and
 either `weights`, (rows, columns) or (heads, rows, columns), with the labels of `rows` and
 `columns`, or a `text`. `trained(name, make)` returns a module with the parameters of the training
-`name`, or None if there was none.
+`name`, or None if there was none. Or it defines `tour(stage)`, which leads a sequence through
+several exercises: `stage` is that of `Tour`.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from grader.course.course import DRAWING, Exercise
-from grader.errors import CheckFailure
+from grader.errors import CheckFailure, StudentFailure
 from grader.grading.training import restored
-from grader.report import Drawing, HeadView, Matrix, clean, printable
+from grader.report import UNWRITTEN, Drawing, HeadView, Matrix, clean, printable
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
 
-MAX_PICTURES, MAX_HEADS, MAX_SIDE = 4, 8, 32  # rows or columns of a side
+MAX_PICTURES, MAX_HEADS, MAX_SIDE = 12, 8, 32  # rows or columns of a side
 MAX_LABEL = 12  # characters
+TOLERANCE = 1e-3  # of values that are drawn: a drawn line shows no more
+# Whose values a stage of a tour shows.
+OWN = "Made by your `{}`."
+NOT_RIGHT = "Made by your `{}`, and not right yet: PyTorch's part goes on."
+NOT_WRITTEN = "PyTorch's part, as there is no `{}` yet."
+STOPS = "PyTorch's part: your `{}` stops with an error."
+NO_PICTURE = "PyTorch's part: your `{}` gives no such tensor."
 DRAWING_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
@@ -53,22 +64,83 @@ def matrices_of(weights: Tensor) -> tuple[Matrix, ...]:
     return tuple(tuple(tuple(row) for row in head) for head in rounded)
 
 
-def pictures_of(exercise: Exercise, student: Student) -> tuple[Drawing, ...]:
-    """Return the pictures of a student's code; those that it cannot compute are left out."""
-    if not exercise.drawing:
-        return ()
-    program = Program({"drawing": Source(str(exercise.folder / DRAWING), exercise.drawing)})
+Part = Callable[[str], Student | None]  # a student's code of an exercise, if it is written
 
-    def trained(name: str, make: Callable[[], Any]) -> Any:
-        return restored(student, name, make)
 
+def pictures_of(exercise: Exercise, part: Part, *, tours: bool) -> tuple[Drawing, ...]:
+    """Return the pictures of a student's code; those that it cannot compute are left out.
+
+    `part` returns the module of an exercise; None if it is not written, and raises `LookupError`
+    if the course does not have it. Without `tours`, only this exercise is drawn.
+    """
+    drawing = Program({"drawing": Source(str(exercise.folder / DRAWING), exercise.drawing)})
     found: list[Drawing] = []
     try:
-        for drawn in program.load("drawing").draw(student, trained):
-            found += _picture(**drawn)
+        module = drawing.load("drawing")
+        student = part(exercise.name) if hasattr(module, "draw") else None
+        if student is not None:
+            trained = functools.partial(restored, student)
+            for drawn in module.draw(student, trained):
+                found += _picture(**drawn)
+        if tours and hasattr(module, "tour"):
+            module.tour(Tour(part, found).stage)
     except (CheckFailure, *DRAWING_ERRORS):
         pass  # no error here: the tests tell the student
     return tuple(found[:MAX_PICTURES])
+
+
+@dataclass(frozen=True)
+class Tour:
+    """The stages of a sequence on its way through a student's exercises, as pictures."""
+
+    part: Part
+    pictures: list[Drawing]
+
+    def stage(
+        self,
+        title: str,
+        says: str,
+        right: Tensor,
+        name: str = "",
+        own: Callable[[Any], Any] | None = None,
+        rows: Any = (),
+        columns: Any = (),
+    ) -> Tensor:
+        """Draw a stage, and return its values for the next one.
+
+        They are those of the student's exercise `name`, computed by `own` from its module. If these
+        are not the `right` values, they are drawn all the same, and the right ones go on.
+        """
+        found, whose = self._found(name, own) if own is not None else (None, "")
+        values = right
+        if found is not None and (found.shape != right.shape or not found.isfinite().all()):
+            whose = NO_PICTURE
+        elif found is not None:
+            values = found.detach().to(right.dtype)
+            if torch.allclose(values, right, rtol=TOLERANCE, atol=TOLERANCE):
+                right = values
+            else:
+                whose = NOT_RIGHT
+        squeezed = values.squeeze(0) if values.dim() > 2 else values
+        drawn = _picture(title, says, squeezed, rows, columns)
+        self.pictures.extend(replace(each, whose=whose.format(name)) for each in drawn)
+        return right
+
+    def _found(self, name: str, own: Callable[[Any], Any]) -> tuple[Tensor | None, str]:
+        """Return what a student's exercise computes, if it can, and whose part is to be shown."""
+        try:
+            student = self.part(name)
+        except LookupError:  # this course is without it
+            return None, ""
+        if student is None:
+            return None, NOT_WRITTEN
+        try:
+            found = own(student)
+        except StudentFailure as failure:
+            return None, NOT_WRITTEN if failure.kind in UNWRITTEN else STOPS
+        except (CheckFailure, *DRAWING_ERRORS):
+            return None, STOPS
+        return (found, OWN) if isinstance(found, Tensor) else (None, NO_PICTURE)
 
 
 def _picture(

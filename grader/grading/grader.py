@@ -41,6 +41,7 @@ from grader.grading.trusted import InThisProcess
 from grader.report import CASES_CHECK, Diagnosis, ExerciseResult, Outcome, Report, clean
 from grader.sandbox.cells import CELL, NOTEBOOK
 from grader.sandbox.host.connection import WorkerConnection
+from grader.sandbox.host.proxies import Student
 from grader.sandbox.host.source import WorkerSource
 from grader.sandbox.host.worker import Worker
 from grader.submissions.submission import Submission
@@ -272,9 +273,24 @@ class Grader:
     def _drawn(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
         """Return a result with the pictures of the code's values."""
         exercise = self.course[result.name]
-        if result.unfinished or not exercise.drawing:
+        if not exercise.drawing:
             return result
-        return replace(result, pictures=pictures_of(exercise, examiner.module(exercise, seed=0)))
+        # A tour asks many exercises, so it is for a student's own report, not for a whole class.
+        tours = self.course.suites == "public"
+        part = functools.partial(self._part, examiner)
+        return replace(result, pictures=pictures_of(exercise, part, tours=tours))
+
+    def _part(self, examiner: SandboxExaminer, name: str) -> Student | None:
+        """Return the student's module of an exercise; None if it is not written.
+
+        Raises `LookupError` if the course does not have it.
+        """
+        if name not in self.course.names:
+            raise LookupError(name)
+        exercise, files = self.course[name], examiner.submission.files
+        if name not in files or is_untouched(files[name], make_stub(exercise)):
+            return None
+        return examiner.module(exercise, seed=0)
 
     def _explained(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
         """Return a failed result with the mistake that it shows."""

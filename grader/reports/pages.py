@@ -14,7 +14,7 @@ from markupsafe import Markup
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 
-from grader.report import Frame, Report
+from grader.report import Drawing, Frame, Report
 from grader.reports import charts
 from grader.reports.charges import (
     CONSEQUENCE,
@@ -45,6 +45,11 @@ _LINKABLE = re.compile(
 def render(report: Report, form: str) -> str:
     """Return the report as a page: "html" or "markdown"."""
     return environment().get_template(TEMPLATES[form]).render(report=report)
+
+
+def tour(stages: Sequence[Drawing]) -> str:
+    """Return the page that shows a sequence at each stage of a model."""
+    return environment().get_template("tour.html.j2").render(stages=stages)
 
 
 def refusal(message: str, remedy: str) -> str:
