@@ -332,7 +332,7 @@ def test_untouched_notebooks_beside_the_files_are_no_rivals(
     said = cli("check", "exercises", "--format", "json")
     report = json.loads(said.out)
     assert [note for note in report["notes"] if "ipynb" in note] == []
-    assert report["points"] == 13
+    assert report["points"] == 8
 
 
 def test_weights_are_drawn_as_a_matrix_with_axes_tokens_and_a_scale() -> None:

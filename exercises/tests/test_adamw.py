@@ -26,21 +26,21 @@ def test_by_hand(student):
     )
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(5)
 def test_worked_example(student):
     """The worked example: three steps with weight decay."""
     found = of_one(student, [1.0], [[0.5], [-0.5], [0.1]], lr=0.1, weight_decay=0.5)
     assert_close(found, torch.tensor([[0.85], [0.8128], [0.7672]]), atol=1e-4)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(4)
 def test_first_step(student):
     """Without decay, the first step is lr, against the sign of the gradient, whatever its size."""
     found = of_one(student, [1.0, 1.0, 1.0], [[70.0, -0.003, 1.0]], lr=0.25, weight_decay=0.0)
     assert_close(found, torch.tensor([[0.75, 1.25, 0.75]]), atol=1e-4)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_no_gradient(student):
     """A parameter without a gradient stays as it is."""
     params = [torch.tensor([2.0]), torch.tensor([3.0])]
@@ -48,7 +48,7 @@ def test_no_gradient(student):
     assert_close(history[0][1], torch.tensor([3.0]))
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_resumed(student):
     """Two steps are one step, and another one after loading the state."""
     params, gradients = [torch.tensor([2.0])], [[torch.tensor([1.0])], [torch.tensor([-3.0])]]
@@ -58,14 +58,14 @@ def test_resumed(student):
     assert_close(second[-1][0], whole[-1][0])
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_rates(student):
     """The rates of the worked example."""
     rates = [student.learning_rate(step, 1.0, 4, 12, 0.1) for step in (1, 4, 8, 10, 12)]
     assert_close(torch.tensor(rates), torch.tensor([0.25, 1.0, 0.55, 0.2318, 0.1]), atol=1e-4)
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(5)
 def test_clipped(student):
     """Two gradients with a norm of 5, clipped to 1 and to 6."""
     gradients = [torch.tensor([3.0]), torch.tensor([4.0])]

@@ -27,20 +27,20 @@ def test_by_hand(student, rng):
     assert_written_by_hand(student, called(student, rng))
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(4)
 def test_worked_example(student):
     """The worked example: two positions are kept, and one is ignored."""
     assert_close(student.cross_entropy(LOGITS, TARGETS), torch.tensor(0.7531), atol=1e-4)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_label_smoothing(student):
     """The worked example with a label_smoothing of 0.3."""
     loss = student.cross_entropy(LOGITS, TARGETS, label_smoothing=0.3)
     assert_close(loss, torch.tensor(0.9031), atol=1e-4)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_gradient(student):
     """The gradient of the worked example, by hand: an ignored position's is 0."""
     found = student.cross_entropy_gradient(LOGITS, TARGETS, label_smoothing=0.3)
@@ -48,14 +48,14 @@ def test_gradient(student):
     assert_close(found, torch.tensor(rows), atol=1e-4)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_equal_logits(student):
     """With equal logits, the loss is the logarithm of the number of classes."""
     loss = student.cross_entropy(torch.zeros(2, 3, 7), torch.ones(2, 3, dtype=torch.int64))
     assert_close(loss, torch.tensor(math.log(7)))
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_large_logits(student):
     """Logits of 10,000 give a finite loss."""
     logits = torch.tensor([[10000.0, 9998.0], [-10000.0, -9998.0]])
@@ -63,7 +63,7 @@ def test_large_logits(student):
     assert_close(loss, torch.tensor(0.1269), atol=1e-4)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_nothing_kept(student):
     """If every position is ignored, the loss is 0, and so is the gradient."""
     logits, targets = torch.ones(2, 3), torch.full((2,), -100)
@@ -71,7 +71,7 @@ def test_nothing_kept(student):
     assert_close(student.cross_entropy_gradient(logits, targets), torch.zeros(2, 3))
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_no_such_class(student):
     """A target that is no class is refused."""
     with raises(student, "ValueError", "AssertionError", "RuntimeError", "IndexError"):

@@ -47,7 +47,7 @@ def test_written_by_hand(student, rng):
     )
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(5)
 def test_grouped_scores(student):
     """The scores of the example come out."""
     queries, keys, _ = example()
@@ -55,7 +55,7 @@ def test_grouped_scores(student):
     assert_close(student.grouped_scores(queries, keys), expected, "the scores")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(5)
 def test_grouped_context(student):
     """The weighted values of the example come out."""
     weights = torch.tensor(WEIGHTS).double().view(1, 4, 1, 2)
@@ -64,7 +64,7 @@ def test_grouped_context(student):
     assert_close(student.grouped_context(weights, example()[2]), expected, "the context", atol=1e-4)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(5)
 def test_class(student, rng):
     """With equal parameters in all heads of keys, multi-query attention gives the same."""
     shapes = parameter_shapes(student.GroupedQueryAttention(7, 24, 5, 0.0, 6, 2))
@@ -82,7 +82,7 @@ def test_class(student, rng):
     assert_close(outputs[1], outputs[0], "the output with two equal heads of keys and values")
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_refused(student, rng):
     """Heads that do not divide, and too many tokens, are refused."""
     make = student.GroupedQueryAttention
@@ -92,7 +92,7 @@ def test_refused(student, rng):
     assert_refused(student, lambda: make(7, 24, 5, 0.0, 6, 2)(x), "6 tokens with a context of 5")
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 @pytest.mark.needs("test_grouped_scores", "test_grouped_context")
 def test_memory(student, rng):
     """Keys and values are not copied to all heads."""

@@ -25,7 +25,7 @@ def test_written_by_hand(student):
     assert_written_by_hand(student, lambda: student.CountingTransformer(3, 6, 4)(tokens))
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(6)
 @pytest.mark.needs("test_written_by_hand")
 def test_parameters(student):
     """The parameters have the names and shapes of the task."""
@@ -38,7 +38,7 @@ def test_parameters(student):
     expect(found == wanted, f"the parameters are {found}, where {wanted} are expected")
 
 
-@pytest.mark.points(4)
+@pytest.mark.points(13)
 @pytest.mark.needs("test_written_by_hand")
 def test_set_weights(student):
     """With weights by hand, the example is counted right."""
@@ -48,7 +48,7 @@ def test_set_weights(student):
     assert_close(found, torch.tensor(COUNTS), "the counts")
 
 
-@pytest.mark.points(4)
+@pytest.mark.points(12)
 @pytest.mark.needs("test_written_by_hand")
 def test_train(student):
     """A few steps of training on one sequence learn its counts."""

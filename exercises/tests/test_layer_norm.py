@@ -30,7 +30,7 @@ def test_by_hand(student, rng):
     assert_written_by_hand(student, called(student, rng, 2, 3, 7))
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(2)
 def test_worked_example(student):
     """The worked example: a fresh layer with eps 0.5, then with gamma and beta."""
     layer = student.LayerNorm(4, eps=0.5)
@@ -42,7 +42,7 @@ def test_worked_example(student):
     assert_close(output_of(layer, x), torch.tensor([[9.0, 19.0, 30.0, 46.0]]))
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1)
 def test_parameters(student):
     """gamma is initially ones and beta zeros, and there are no other parameters."""
     found = dict(student.LayerNorm(7).named_parameters())
@@ -51,7 +51,7 @@ def test_parameters(student):
     assert_close(found["beta"], torch.zeros(7), "beta of a fresh layer")
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(2)
 def test_mean_and_variance(student, rng):
     """The output features of every token have mean 0 and variance 1, whatever their offset was."""
     layer = student.LayerNorm(7, eps=1e-9).to(torch.float64)
@@ -61,7 +61,7 @@ def test_mean_and_variance(student, rng):
     assert_close(output.var(dim=-1, correction=0), zeros + 1, "the variance of a token")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1)
 def test_each_token_alone(student, rng):
     """Changing one token changes no other token's output, for any number of leading axes."""
     layer = student.LayerNorm(7).to(torch.float64)
@@ -73,7 +73,7 @@ def test_each_token_alone(student, rng):
         assert_close(after[:-1], before[:-1], "the output of a token that did not change")
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(2)
 def test_equal_features(student):
     """A token whose features are all equal gives beta, and a finite gradient."""
     layer = student.LayerNorm(7)

@@ -27,13 +27,13 @@ def layer(student, dropout=0.0):
     return load_parameters(student.LowRankLinear(linear, 1, 4.0, dropout), STATE)
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(5)
 def test_worked_example(student):
     """The worked example: rank 1 and alpha 4."""
     assert_close(output_of(layer(student), X), torch.tensor([[1.0, 17.0]]).double())
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(4)
 def test_merged(student):
     """A merged layer has the same output, also if it is merged twice."""
     made = layer(student)
@@ -46,7 +46,7 @@ def test_merged(student):
     assert_close(made.state_dict()["linear.weight"], STATE["linear.weight"].double(), "the weight")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_only_a_and_b_are_trained(student):
     """A and B are trained, the linear layer is not; B is zeros at first, and A is not."""
     made = student.LowRankLinear(student.make_model(3, 5, 2).head, 2, 1.0)
@@ -56,7 +56,7 @@ def test_only_a_and_b_are_trained(student):
     expect(bool((state["A"] != 0).all() and (state["B"] == 0).all()), "A or B starts wrongly")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_adapt(student):
     """Both layers called up are adapted, and nothing else is trained."""
     model = student.make_model(3, 5, 2)
@@ -67,7 +67,7 @@ def test_adapt(student):
     expect(count == 2 * 2 * (3 + 5), f"adapt returns {count}, where 32 is expected")
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_refusals(student):
     """A rank of 0 and a name of no layer are refused."""
     linear = student.make_model(3, 5, 2).head

@@ -25,7 +25,7 @@ def test_by_hand(student, rng):
     assert_written_by_hand(student, lambda: output_of(student.MixtureOfExperts(3, 5, 4, 2), x))
 
 
-@pytest.mark.points(4)
+@pytest.mark.points(7)
 def test_route(student):
     """The worked example: two of four experts for each of three tokens."""
     gates, experts = student.route(LOGITS, 2)
@@ -34,7 +34,7 @@ def test_route(student):
     expect(experts.tolist() == wanted, f"the experts are {experts.tolist()}, not {wanted}")
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(6)
 def test_load_balance_loss(student):
     """The loss of the worked example, and of experts that are chosen equally often."""
     assert_close(student.load_balance_loss(LOGITS, 2), torch.tensor(1.155886), "the loss")
@@ -44,7 +44,7 @@ def test_load_balance_loss(student):
         assert_close(loss, torch.tensor(1.0), f"the loss of balanced experts for top_k = {top_k}")
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(5)
 def test_parameters(student):
     """The module has a router without bias, and experts of three layers."""
     found = {n: tuple(p.shape) for n, p in student.MixtureOfExperts(3, 5, 4, 2).named_parameters()}
@@ -54,7 +54,7 @@ def test_parameters(student):
     expect(found == wanted, f"the parameters are {found}, where {wanted} are expected")
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(5)
 def test_each_token_alone(student, rng):
     """A token's output does not depend on the others, and the loss is that of all tokens."""
     module, x = student.MixtureOfExperts(3, 5, 4, 2).to(torch.float64), rng.randn(2, 6, 3)
@@ -65,7 +65,7 @@ def test_each_token_alone(student, rng):
     assert_close(loss, student.load_balance_loss(logits, 2), "the loss")
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_refusals(student):
     """A top_k of 0 or of more than all experts is refused."""
     student.route(LOGITS, 4)

@@ -49,7 +49,7 @@ def test_written_by_hand(student):
     assert_written_by_hand(student, lambda: student.online_softmax(in_chunks()), *calls)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(8)
 @pytest.mark.needs("test_written_by_hand")
 def test_one_call(student):
     """The chunks of the example give its maximum and its total."""
@@ -57,7 +57,7 @@ def test_one_call(student):
         assert_state(student.online_softmax(in_chunks()[:step]), step)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(4)
 @pytest.mark.needs("test_written_by_hand")
 def test_going_on(student):
     """A call goes on from what an earlier one returned."""
@@ -65,7 +65,7 @@ def test_going_on(student):
     assert_state(student.online_softmax(in_chunks()[1:], first), 3)
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(11)
 @pytest.mark.needs("test_written_by_hand")
 def test_example(student):
     """The output of the example comes out, with tiles of any size."""
@@ -76,7 +76,7 @@ def test_example(student):
         assert_close(output, torch.tensor(rows).double(), what, atol=1e-4)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(8)
 @pytest.mark.needs("test_written_by_hand")
 def test_causal(student):
     """With causal=True, no query attends to a later key."""

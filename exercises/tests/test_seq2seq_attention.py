@@ -59,7 +59,7 @@ def test_written_by_hand(student):
     assert_written_by_hand(student, lambda: with_weights(student)(*example()))
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(3)
 @pytest.mark.needs("test_written_by_hand")
 def test_parameters(student):
     """The decoder has the layers of the statement, and no others."""
@@ -67,7 +67,7 @@ def test_parameters(student):
     expect(found == SHAPES, f"the parameters are {found}, not {SHAPES}")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(5)
 @pytest.mark.needs("test_written_by_hand")
 def test_alignment_network(student):
     """The scores of the example come out."""
@@ -83,7 +83,7 @@ def test_alignment_network(student):
     assert_close(scores, expected, "the scores", atol=1e-4)
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(8)
 @pytest.mark.needs("test_written_by_hand")
 def test_teacher_forcing(student):
     """The alignment and the logits of the example come out."""
@@ -93,7 +93,7 @@ def test_teacher_forcing(student):
     assert_close(logits, torch.tensor([LOGITS], dtype=torch.float64), "the logits", atol=1e-4)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 @pytest.mark.needs("test_written_by_hand")
 def test_free_running(student):
     """Without teacher forcing, the last step of the example gets the token 3."""
@@ -102,7 +102,7 @@ def test_free_running(student):
     assert_close(logits[:, 2], last, "the logits of the last step", atol=1e-4)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(5)
 @pytest.mark.needs("test_written_by_hand")
 def test_lengths(student):
     """With a length of 2, the third place of the source is not attended to."""
@@ -189,7 +189,7 @@ def encode(tokens):
     return torch.cat([F.one_hot(tokens, 11), places.expand(len(tokens), -1, -1)], dim=2)
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(8)
 @pytest.mark.needs("test_teacher_forcing", "test_free_running")
 def test_reversal(student, rng):
     """After 300 steps of training, fresh sequences come out backwards, and are attended to so."""

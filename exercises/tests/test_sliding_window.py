@@ -25,7 +25,7 @@ def test_written_by_hand(student):
     assert_written_by_hand(student, lambda: student.sliding_attention(ZEROS, ZEROS, V, 3))
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(4)
 def test_slopes(student):
     """The slopes of four and of six heads."""
     for n, more in ((4, []), (6, [0.5, 0.125])):
@@ -33,7 +33,7 @@ def test_slopes(student):
         assert_close(student.alibi_slopes(n).double(), wanted, f"the slopes of {n}", atol=1e-4)
 
 
-@pytest.mark.points(4)
+@pytest.mark.points(6)
 def test_window(student):
     """The worked example without slopes, with windows of 3, 1 and 99."""
     for window, wanted in (
@@ -47,7 +47,7 @@ def test_window(student):
     assert_refused(student, lambda: student.sliding_attention(ZEROS, ZEROS, V, 0), "a window of 0")
 
 
-@pytest.mark.points(4)
+@pytest.mark.points(5)
 def test_slope(student):
     """The worked example with a slope of ln 2."""
     output = student.sliding_attention(ZEROS, ZEROS, V, 3, torch.tensor([math.log(2)]).double())
@@ -55,7 +55,7 @@ def test_slope(student):
     assert_close(output.flatten(), wanted, "the output", atol=1e-4)
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(4)
 def test_memory(student, rng):
     """Four times as many tokens need four times the memory, not sixteen times."""
     x = rng.randn(1, 1, 1600, 2).float()

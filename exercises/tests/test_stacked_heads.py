@@ -58,7 +58,7 @@ def test_by_hand(student, rng):
     assert_written_by_hand(student, called(student, rng, 2, 4))
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(4)
 def test_worked_example(student):
     """The worked example: the outputs for two sentences, after torch.manual_seed(123)."""
     output = output_of(worked(student), torch.stack([TOKENS, TOKENS.flip(0)]))
@@ -71,7 +71,7 @@ def test_worked_example(student):
     assert_close(output[0, :3], torch.tensor(expected), "the output for tokens 1 to 3", atol=1e-4)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_parts(student):
     """The parameters are those of num_heads causal attentions, each of them of size d_out."""
     module = student.StackedHeads(7, 4, 6, 0.0, 3)

@@ -46,7 +46,7 @@ def test_by_hand(student):
     assert_written_by_hand(student, lambda: output_of(student.TinyLlama(*SIZES), ids))
 
 
-@pytest.mark.points(4)
+@pytest.mark.points(11)
 def test_worked_example(student):
     """The logits and the texts of the worked example."""
     logits, caches = output_of(worked(student), torch.tensor([[0, 1, 2]]))
@@ -59,7 +59,7 @@ def test_worked_example(student):
         assert_close(found, torch.tensor(text), f"the text at temperature {temperature}")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(6)
 def test_parts(student):
     """The model has the parameters of the statement, and no others."""
     found = parameter_shapes(student.TinyLlama(*SIZES))
@@ -73,7 +73,7 @@ def test_parts(student):
         expect(shape == (16, 4), f"block {layer} has no feed-forward network of 16 units")
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(9)
 def test_chunks(student):
     """The logits of chunks are those of the whole sequence; too many tokens are refused."""
     model, tokens = worked(student), torch.tensor([[3, 1, 4, 1, 0, 2], [2, 2, 0, 3, 1, 4]])
@@ -87,7 +87,7 @@ def test_chunks(student):
         output_of(model, tokens[:, :3].clone(), caches)
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(8)
 def test_bits_of_zeros(student):
     """If all tokens are equally likely, each costs the logarithm of their number."""
     model = student.TinyLlama(257, 4, 2, 1, 1, 8, 0.0)
@@ -98,7 +98,7 @@ def test_bits_of_zeros(student):
         expect(abs(bits - expected) < 1e-3, f"{data} takes {bits:.4f} bits, not {expected:.4f}")
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(8)
 def test_steps(student):
     """Sixty steps on 0 1 2 3 4 0 1 ... teach all parameters what comes next."""
     model = student.TinyLlama(*SIZES)
@@ -111,7 +111,7 @@ def test_steps(student):
     assert_close(logits[0].argmax(-1), (torch.arange(5) + 1) % 5, "what comes after 0 to 4")
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(8)
 @pytest.mark.needs("test_worked_example", "test_bits_of_zeros", "test_steps")
 def test_notes(student):
     """After 500 steps on nine tenths of the notes, the rest takes at most 1.35 bits per byte."""

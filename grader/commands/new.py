@@ -21,6 +21,7 @@ from grader.submissions.notes import printable_text
 STAGE = "centred"  # the placeholder for the variable of the solution in the new files
 COURSE_FILE = Path(SETTINGS).name
 POINTS = 4  # of a new exercise
+MINUTES = 10  # of work on it
 ELSEWHERE = "--course DIR"
 TITLE = "TODO: a title"
 NO_TEXTS: Mapping[str, object] = {
@@ -60,7 +61,7 @@ def new(name: str, root: Path | None) -> int:
 def new_texts(name: str, order: int) -> dict[str, str]:
     """Return the texts of a new exercise, by the names of its files."""
     made = templates("new_files")
-    texts = {EXERCISE_FILE: settings_text(order, TITLE, POINTS, [name], STAGE)}
+    texts = {EXERCISE_FILE: settings_text(order, TITLE, POINTS, [name], STAGE, minutes=MINUTES)}
     others = {*made.list_templates()} - {f"{COURSE_FILE}.j2", f"{EXERCISE_FILE}.j2"}
     for template in sorted(others):
         text = made.get_template(template).render(name=name, stage=STAGE)
@@ -87,6 +88,7 @@ def settings_text(
     stage: str,
     requires: Sequence[str] = (),
     texts: Mapping[str, object] = NO_TEXTS,
+    minutes: int | None = None,
 ) -> str:
     """Return the `exercise.toml` of a new exercise; its author has to fill in each TODO.
 
@@ -98,7 +100,7 @@ def settings_text(
     written = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
     hints = [json.dumps(hint, ensure_ascii=False) for hint in json.loads(written.pop("hints"))]
     template = templates("new_files").get_template(f"{EXERCISE_FILE}.j2")
-    return template.render(**written, hints=hints, order=order, stage=stage)
+    return template.render(**written, hints=hints, order=order, stage=stage, minutes=minutes)
 
 
 @dataclass(frozen=True)

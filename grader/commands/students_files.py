@@ -43,8 +43,8 @@ Each file here is one exercise. Its docstring is the task; replace every
 
 ![{path}]({picture})
 
-| | exercise | what it adds | you write | points |{column}
-|---|---|---|---|---|{rule}
+| | exercise | what it adds | you write | points |{columns}
+|---|---|---|---|---|{rules}
 {rows}
 {totals}
 """
@@ -111,6 +111,8 @@ def _public_course(course: Course) -> str:
     for exercise in course.exercises:
         fields = asdict(exercise) | {"stub": make_stub(exercise)}
         del fields["folder"], fields["reviewed"]  # such a course could not be built
+        if exercise.minutes is None:
+            del fields["minutes"]
         exercises.append(fields)
     public = {"title": course.title, "points": course.points, "exercises": exercises}
     if course.mute_imports != MUTED:
@@ -124,26 +126,36 @@ def _public_course(course: Course) -> str:
 
 def _readme(course: Course) -> str:
     lists = {} if course.chosen else course.lists
+    timed = any(exercise.minutes for exercise in course.exercises)
     rows = [
         f"| {number} | [{exercise.title}]({exercise.name}.py) | {_adds(exercise)} "
         f"| {', '.join(f'`{name}`' for name in exercise.implements)} | {exercise.points} |"
+        + (f" {exercise.minutes or ''} |" if timed else "")
         + (f" {', '.join(course.lists_with(exercise.name))} |" if lists else "")
         for number, exercise in enumerate(course.exercises, start=1)
     ]
     totals = [
-        f"| | the list `{name}` | {listed.title or course.title} | | **{listed.points}** | "
-        f"`--course-list {name}` |"
+        f"| | the list `{name}` | {listed.title or course.title} | | **{listed.points}** |"
+        + (f" {_minutes(course.choose(name))} |" if timed else "")
+        + f" `--course-list {name}` |"
         for name, listed in lists.items()
-    ] or [f"| | | | | **{sum(exercise.points for exercise in course.exercises)}** |"]
+    ] or [
+        f"| | | | | **{sum(exercise.points for exercise in course.exercises)}** |"
+        + (f" {_minutes(course)} |" if timed else "")
+    ]
     return README.format(
         title=course.title,
         rows="\n".join(rows),
         totals="\n".join(totals),
-        column=" lists |" if lists else "",
-        rule="---|" if lists else "",
+        columns=" minutes |" * timed + " lists |" * bool(lists),
+        rules="---|" * (timed + bool(lists)),
         path=path_in_words(stops_of(course)),
         picture=PATH,
     )
+
+
+def _minutes(course: Course) -> int:
+    return sum(exercise.minutes or 0 for exercise in course.exercises)
 
 
 def _adds(exercise: Exercise) -> str:

@@ -7,7 +7,7 @@ names it and no other. A problem is a sentence that names the file to fix.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,8 @@ from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
     from grader.grading.grader import Grader, OnProgress
+
+FAR = 0.2  # the part by which points may differ from those for the minutes, without a remark
 
 
 @click.command()
@@ -114,6 +116,8 @@ def validate(
         click.echo(f"  not asked, for a reason: {reasons} pairs of a branch and a promise\n")
     for overcharged in (text for proof in proofs for text in proof.overcharged.values()):
         click.echo(click.style("! ", fg="yellow") + overcharged)
+    for remark in uneven_rates(course, chosen):
+        click.echo(click.style("! ", fg="yellow") + remark)
     click.echo(table(proofs))
     problems = [problem for proof in proofs for problem in proof.problems]
     for proof in proofs:
@@ -258,6 +262,26 @@ def stale_files(course: Course) -> Iterator[str]:
     if stale := [str(path.relative_to(course.root)) for path in plan_build(course).stale]:
         *some, last = shortened(stale, MAX_NAMED)
         yield f"{', '.join([*some, last])}: not what `grader build` would write"
+
+
+def uneven_rates(course: Course, names: Collection[str]) -> list[str]:
+    """Return a remark for each exercise of `names` whose points are far from a list's rate.
+
+    That needs the minutes of all exercises of the list; a course without lists is one itself.
+    """
+    remarks: dict[str, str] = {}
+    for one in [course.choose(name) for name in course.lists] or [course]:
+        total = sum(exercise.points for exercise in one.exercises)
+        minutes = [exercise.minutes for exercise in one.exercises if exercise.minutes]
+        if not minutes or len(minutes) < len(one.exercises):
+            continue
+        rate, where = total / sum(minutes), f"lists.{one.chosen}" if one.chosen else "the course"
+        for exercise, spent in zip(one.exercises, minutes):
+            fair = rate * spent
+            if exercise.name in names and abs(exercise.points - fair) > FAR * fair:
+                says = f"{exercise.points} points for {spent} minutes; at the rate of {where}"
+                remarks.setdefault(exercise.name, f"{exercise.name}: {says}, it is {fair:.0f}")
+    return [*remarks.values()]
 
 
 def wrong_clock(course: Course) -> Iterator[str]:

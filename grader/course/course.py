@@ -31,6 +31,7 @@ from grader.course.policy import (
 )
 from grader.course.settings import (
     Count,
+    Minutes,
     Seconds,
     decode_settings,
     read_bytes,
@@ -86,6 +87,7 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     order: int
     points: Count
     implements: tuple[str, ...]
+    minutes: Minutes | None = None  # that a student who knows the lecture needs, about
     summary: str = ""
     requires: tuple[str, ...] = ()
     own_parts: bool = False  # whether it runs on the student's own earlier exercises

@@ -21,6 +21,7 @@ MAX = 1e308  # excludes infinity
 MAX_BYTES = 16 << 20  # of a file of a course
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Amount = Annotated[float, msgspec.Meta(ge=0, le=MAX)]
+Minutes = Annotated[int, msgspec.Meta(ge=1, le=600)]  # of work
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=MAX)]
 Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
 

@@ -93,7 +93,7 @@ def test_written_by_hand(student, rng):
     )
 
 
-test_steps = Check("Each step moves the parameters by the ratio of the corrected means.", points=2)
+test_steps = Check("Each step moves the parameters by the ratio of the corrected means.", points=4)
 values = test_steps.case
 values("Four steps without decay.", stepped(*SHAPES, weight_decay=0.0))
 values("Twelve steps of one parameter.", stepped((3,), n_steps=12, weight_decay=0.0))
@@ -116,7 +116,7 @@ def defaults(student, rng):
 
 test_decay = Check(
     "Parameters shrink by lr * weight_decay of themselves, apart from the means.",
-    points=2,
+    points=3,
     about=DECAY,
 )
 decay = test_decay.case
@@ -133,7 +133,7 @@ def finite(student, rng):
     return run(student, *drawn(rng, 4, *SHAPES, times=0.0), lr=0.1)[0].isfinite()
 
 
-test_groups = Check("Each group has options of its own, which may change.", about=GROUPS)
+test_groups = Check("Each group has options of its own, which may change.", points=2, about=GROUPS)
 
 
 def of_groups(*groups, **options):
@@ -157,6 +157,7 @@ test_groups.case("A rate that changes.", resumed({"lr": 0.4}, lr=0.1))
 
 test_no_gradient = Check(
     "A parameter without a gradient stays as it is, with its t, and has no part in the norm.",
+    points=2,
     about=NONE,
 )
 
@@ -199,13 +200,15 @@ def nothing_works(student, rng):
     ]
 
 
-test_resumed = Check("An optimizer that loads a state goes on as if never stopped.", about=RESUMED)
+test_resumed = Check(
+    "An optimizer that loads a state goes on as if never stopped.", points=2, about=RESUMED
+)
 test_resumed.case("Three steps after a break.", resumed(lr=0.1))
 test_resumed.case("A break with other betas.", resumed(lr=0.1, betas=(0.5, 0.9)), hidden=True)
 
 
 test_rates = Check(
-    "The rates rise to peak in a line, and fall to floor in half a cosine.", points=2, about=RATES
+    "The rates rise to peak in a line, and fall to floor in half a cosine.", points=3, about=RATES
 )
 test_rates.case("The rates of the example.", rates(1.0, 4, 12, 0.1))
 test_rates.case("Another peak.", rates(3.0, 5, 18, 0.5))
@@ -216,7 +219,7 @@ test_rates.case("A warm-up of one step.", rates(5.0, 1, 15, 1.0), hidden=True)
 
 
 test_clip = Check(
-    "Gradients whose common norm is above max_norm are scaled down to it.", points=2, about=CLIPPED
+    "Gradients whose common norm is above max_norm are scaled down to it.", points=3, about=CLIPPED
 )
 clip = test_clip.case
 clip("Three gradients that are too long.", clipping(*SHAPES))
@@ -242,6 +245,7 @@ def norms(student, rng):
 
 test_tensors = Check(
     "Dtypes are kept, `step` leaves gradients alone, and no Python loop runs over numbers.",
+    points=2,
     about="writes",
 )
 tensors = test_tensors.case

@@ -56,7 +56,7 @@ def test_written_by_hand(student, rng):
 
 test_formula = Check(
     "Each pair is scored by w_v . tanh(W_q q + W_k k), and the output is the weighted mean.",
-    points=2,
+    points=4,
     about="no lengths",
 )
 formula = test_formula.case
@@ -89,7 +89,7 @@ def sizes_exchanged(student, rng):
 
 
 test_lengths = Check(
-    "A query attends to as many keys as its length says, and to none with length 0."
+    "A query attends to as many keys as its length says, and to none with length 0.", points=2
 )
 lengths = test_lengths.case
 lengths("A length for each batch item.", output(attention(), *inputs(), LENS))
@@ -137,6 +137,7 @@ keeping(
 
 test_dropout = Check(
     "In training mode, weights are dropped, each on its own; the others are divided by 1 - p.",
+    points=2,
     about="training",
 )
 pair_dropout_cases(test_dropout, attention, inputs)

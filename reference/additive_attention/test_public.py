@@ -46,7 +46,7 @@ def test_written_by_hand(student):
     assert_written_by_hand(student, lambda: with_weights(student)(*example()))
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 @pytest.mark.needs("test_written_by_hand")
 def test_parameters(student):
     """W_q, W_k and w_v are linear layers without bias."""
@@ -55,7 +55,7 @@ def test_parameters(student):
     expect(found == expected, f"the parameters are {found}, not {expected}")
 
 
-@pytest.mark.points(4)
+@pytest.mark.points(6)
 @pytest.mark.needs("test_written_by_hand")
 def test_example(student):
     """The example of the statement comes out."""
@@ -63,7 +63,7 @@ def test_example(student):
     assert_close(output_of(with_weights(student), *example()), expected, atol=1e-4)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 @pytest.mark.needs("test_written_by_hand")
 def test_lengths(student):
     """With a length of 2, the third key is not attended to."""

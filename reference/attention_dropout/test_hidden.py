@@ -72,7 +72,9 @@ def test_written_by_hand(student, rng):
     assert_written_by_hand(student, *calls)
 
 
-test_kept_weights = Check("In training, each weight is 0 or weight / (1 - rate), in any shape.")
+test_kept_weights = Check(
+    "In training, each weight is 0 or weight / (1 - rate), in any shape.", points=2
+)
 kept = test_kept_weights.case
 kept("Rate 0.5.", draws(extremes, 3, 4))
 kept("Rate 0.2.", draws(extremes, 3, 5, rate=0.2, **DRAWS))
@@ -103,6 +105,7 @@ def any_shape(student, rng):
 
 test_each_on_its_own = Check(
     "Each weight is dropped on its own, as often as the rate says, and anew in each call.",
+    points=2,
     about=Aspect("together", "which weights are dropped together"),
 )
 together = test_each_on_its_own.case

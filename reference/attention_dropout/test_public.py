@@ -29,7 +29,7 @@ def test_by_hand(student, rng):
     assert_written_by_hand(student, lambda: student.drop(weights_of(rng, 2, 3, 4), 0.5, True))
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_worked_example(student):
     """The worked example: a weight is 0, or divided by 1 - rate."""
     weights = torch.tensor([0.1, 0.2, 0.3, 0.4])
@@ -41,7 +41,7 @@ def test_worked_example(student):
         assert_close(output, expected, f"the weights at rate {rate}")
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_rate(student, rng):
     """Each weight is dropped on its own, as often as the rate says."""
     weights = weights_of(rng, 400, 3, 4)

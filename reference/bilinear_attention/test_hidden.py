@@ -53,7 +53,7 @@ def test_written_by_hand(student, rng):
 
 test_formula = Check(
     "Each pair is scored by q . M k / sqrt(d_key), and the output is the weighted mean.",
-    points=2,
+    points=3,
     about="no lengths",
 )
 formula = test_formula.case
@@ -83,7 +83,7 @@ def parameters(student, rng):
 
 
 test_lengths = Check(
-    "A query attends to as many keys as its length says, and to none with length 0."
+    "A query attends to as many keys as its length says, and to none with length 0.", points=2
 )
 lengths = test_lengths.case
 lengths("A length for each batch item.", output(attention(), *inputs(), LENS))

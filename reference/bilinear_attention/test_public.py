@@ -50,7 +50,7 @@ def test_parameters(student):
     expect(found == {"M": (4, 3)}, f"the parameters are {found}, not M (4, 3)")
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(4)
 @pytest.mark.needs("test_written_by_hand")
 def test_example(student):
     """The example of the statement comes out."""
@@ -58,7 +58,7 @@ def test_example(student):
     assert_close(output_of(with_weights(student), *example()), expected, atol=1e-4)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 @pytest.mark.needs("test_written_by_hand")
 def test_lengths(student):
     """With a length of 2, the third key is not attended to."""

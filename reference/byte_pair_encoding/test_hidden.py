@@ -112,21 +112,21 @@ def some(rng, count=4, length=60):
     return letters(rng, count, length, range(97, 97 + count))
 
 
-test_training = Check("The most frequent pair of neighbours is merged, again and again.", points=2)
+test_training = Check("The most frequent pair of neighbours is merged, again and again.", points=4)
 training = test_training.case
 training("Texts without ties.", learned(distinct, 6))
 training("Words with spaces and commas.", learned(lambda rng: distinct(rng, b" ,'.1aeot"), 6))
 training("Other texts without ties.", learned(distinct, 5, times=3), hidden=True)
 
 test_ties = Check(
-    "Of pairs that are equally frequent, the smallest is merged.", points=2, about=TIES
+    "Of pairs that are equally frequent, the smallest is merged.", points=3, about=TIES
 )
 test_ties.case("Random texts of a few letters.", learned(lambda rng: letters(rng, 4, 50), 12))
 test_ties.case(
     "Random texts of more letters.", learned(lambda rng: letters(rng, 9, 70), 15), hidden=True
 )
 
-test_end = Check("The training ends when no pair is there twice.", about=SHORT)
+test_end = Check("The training ends when no pair is there twice.", points=2, about=SHORT)
 end = test_end.case
 end("More merges than the texts have.", learned(distinct, 40))
 end("Texts of one letter.", learned(lambda rng: letters(rng, 1, 37), 40))
@@ -143,7 +143,7 @@ def nothing_repeated(student, rng):
 end("Zero merges.", lambda student, rng: often(len(pairs(student.train(some(rng), 0)))))
 end("Other texts to the end.", learned(lambda rng: letters(rng, 3, 25), 99), hidden=True)
 
-test_encoding = Check("Merges are made in their order, each everywhere.", points=3)
+test_encoding = Check("Merges are made in their order, each everywhere.", points=5)
 encoding = test_encoding.case
 encoding("Merges that were not learned from the text.", encoded(some))
 encoding("Texts of two letters.", encoded(lambda rng: some(rng, 2, 50)))
@@ -162,7 +162,7 @@ def text_of_the_training(student, rng):
 
 test_special = Check(
     "Special tokens are found first, the leftmost and longest, and never merged.",
-    points=2,
+    points=3,
     about=SPECIAL,
 )
 special = test_special.case
@@ -179,7 +179,7 @@ special(
 )
 special("An empty dict.", encoded(some, []), about="options")
 
-test_decoding = Check("Tokens are decoded to their bytes.", points=1)
+test_decoding = Check("Tokens are decoded to their bytes.", points=2)
 
 
 def decoded(count, n_special=0, n_tokens=40):
@@ -203,7 +203,7 @@ decoding("Without merges.", decoded(0))
 decoding("Other tokens.", decoded(9), hidden=True)
 decoding("Other special tokens.", decoded(3, 5), about=SPECIAL, hidden=True)
 
-test_any_bytes = Check("Any bytes can be tokens, also if they are no text.", about=BYTES)
+test_any_bytes = Check("Any bytes can be tokens, also if they are no text.", points=2, about=BYTES)
 
 
 def there_and_back(among):
@@ -223,7 +223,9 @@ test_any_bytes.case("Bytes below 128.", there_and_back(range(128)), hidden=True)
 
 
 test_refusals = Check(
-    "An id of a special token that is taken, and an unknown token, are refused.", about="refusals"
+    "An id of a special token that is taken, and an unknown token, are refused.",
+    points=2,
+    about="refusals",
 )
 refusals = test_refusals.case
 MERGES = [(97, 98), (256, 99)]
@@ -246,7 +248,7 @@ def free_ids(student, rng):
     return [ids(student.encode(text, MERGES, {b"ba": token})) for token in (258, 10**9)]
 
 
-test_arguments = Check("No argument is modified.", about="writes")
+test_arguments = Check("No argument is modified.", points=2, about="writes")
 
 
 @test_arguments.case

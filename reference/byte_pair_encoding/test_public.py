@@ -16,34 +16,34 @@ def test_by_hand(student):
     assert_written_by_hand(student, lambda: student.encode(TEXT, student.train(TEXT, 3)))
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(5)
 def test_worked_example(student):
     """The worked example: three merges of eleven bytes."""
     assert_close(student.train(TEXT, 3), MERGES, "the merges")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(4)
 def test_end(student):
     """The training ends when no pair is there twice."""
     assert_close(student.train(TEXT, 99), MERGES, "the merges")
     assert_close(student.train(b"abc", 2), [], "the merges of a text without a repeated pair")
 
 
-@pytest.mark.points(4)
+@pytest.mark.points(7)
 def test_encode(student):
     """Merges are made in the order in which they were learned."""
     assert_close(student.encode(TEXT, MERGES), [258, 100, 258, 97, 99], "the tokens")
     assert_close(student.encode(b"abc", [(98, 99), (97, 98)]), [97, 256], "the tokens of abc")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(4)
 def test_special(student):
     """A special token becomes its id, and the text around it is encoded."""
     tokens = student.encode(b"ab<e>ab", [(97, 98)], {b"<e>": 257})
     assert_close(tokens, [256, 257, 256], "the tokens")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_there_and_back(student, rng):
     """Any bytes come back."""
     data = bytes(rng.randint(0, 256, 50).tolist()) + TEXT
@@ -51,7 +51,7 @@ def test_there_and_back(student, rng):
     expect(back == data, f"{data!r} became {back!r}")
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_misuse(student):
     """An id that belongs to a merge, and an unknown token, are refused."""
     student.encode(b"ab", MERGES, {b"<e>": 300})  # code that refuses everything refuses nothing

@@ -57,7 +57,7 @@ def test_written_by_hand(student, rng):
     assert_written_by_hand(student, lambda: output_of(student.CausalAttention(*SIZES, 0.0), x))
 
 
-test_causal_attention = Check("The output matches the formula.", points=3)
+test_causal_attention = Check("The output matches the formula.", points=5)
 values = test_causal_attention.case
 values("Fewer tokens than the context is long.", output(attention(), X))
 values("Fewer output than input features.", output(attention(sizes=(7, 2, 9)), drawn(5, 6, 7)))
@@ -137,6 +137,7 @@ sizes("Calls with more tokens than those before.", growing, hidden=True)
 
 test_future_is_invisible = Check(
     "In both modes, later tokens change no earlier output, whatever the scores are.",
+    points=2,
     about="extreme scores",
 )
 future_cases(test_future_is_invisible, attention, D_IN)
@@ -160,7 +161,7 @@ parts("After a call with other weights.", other_weights(attention(), X), about="
 
 test_dropout = Check(
     "In training, each weight is dropped on its own at the rate; the rest are scaled up.",
-    points=2,
+    points=3,
     about="training",
 )
 dropout_cases(test_dropout, attention, D_IN)

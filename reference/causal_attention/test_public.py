@@ -62,7 +62,7 @@ def test_by_hand(student, rng):
     assert_written_by_hand(student, called(student, rng, 2, 4))
 
 
-@pytest.mark.points(4)
+@pytest.mark.points(5)
 def test_worked_example(student):
     """The worked example: the outputs for six tokens, after torch.manual_seed(123)."""
     output = output_of(with_weights(student, AFTER_123), TOKENS[None])
@@ -72,7 +72,7 @@ def test_worked_example(student):
     assert_close(output[0, 5], last, "the output for token 6", atol=1e-4)
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(4)
 def test_worked_weights(student):
     """The worked example: the weights of tokens 2 and 3, after torch.manual_seed(789)."""
     # Tokens 1, 2 and 3 get the values (1, 0), (0, 1) and (0, 0), so an output shows two weights.
@@ -83,7 +83,7 @@ def test_worked_weights(student):
     assert_close(output[0, :3], expected, "the weights on tokens 1 and 2", atol=2e-4)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_without_learning(student):
     """The worked example without learned layers: the tokens are the queries, keys and values."""
     module = student.CausalAttention(3, 3, 6, 0.0)
@@ -96,7 +96,7 @@ def test_without_learning(student):
     assert_close(output[0, -1], expected, "the output for the last token", atol=1e-4)
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(4)
 def test_future_is_invisible(student, rng):
     """In an input shorter than context_length, later tokens do not affect earlier outputs."""
     module = student.CausalAttention(7, 4, 6, 0.0).to(torch.float64)

@@ -113,7 +113,7 @@ def test_written_by_hand(student, rng):
     )
 
 
-test_attention = Check("x attends to context, or to itself if there is none.")
+test_attention = Check("x attends to context, or to itself if there is none.", points=3)
 values = test_attention.case
 values("Six keys and four queries.", output(attention(), X, C))
 values("Self-attention.", output(own(), X))
@@ -157,7 +157,9 @@ def growth(student, rng):
     assert_vectorised(student, called, grown)
 
 
-test_key_mask = Check("Keys whose key_mask is False get no weight, whatever they are.", about=MASKS)
+test_key_mask = Check(
+    "Keys whose key_mask is False get no weight, whatever they are.", points=2, about=MASKS
+)
 masked = test_key_mask.case
 masked("A mask for each item.", output(attention(), X, C, MASK))
 masked("Masked self-attention.", output(own(), X, None, OWN))
@@ -179,7 +181,9 @@ masked("Scores of 1e8 and -1e8.", output(low, X, C, MASK), about="extreme scores
 
 
 test_empty_rows = Check(
-    "A query without any key gives out_proj.bias, with finite gradients.", about="length 0"
+    "A query without any key gives out_proj.bias, with finite gradients.",
+    points=2,
+    about="length 0",
 )
 empty = test_empty_rows.case
 some = torch.tensor([[0, 0, 0, 0, 0, 0], [0, 1, 1, 1, 1, 0]]).bool()
@@ -198,7 +202,7 @@ empty(
 
 
 test_hidden_tokens = Check(
-    "Hidden tokens of context may be nan: no output or gradient changes.", about=MASKS
+    "Hidden tokens of context may be nan: no output or gradient changes.", points=2, about=MASKS
 )
 nan = test_hidden_tokens.case
 for make, sentence in ((output, "Hidden tokens"), (gradient, "The gradients if hidden tokens")):
@@ -223,7 +227,9 @@ nan(
 
 
 test_causal = Check(
-    "With causal=True, query i attends to keys 0 to i that key_mask allows.", about="options"
+    "With causal=True, query i attends to keys 0 to i that key_mask allows.",
+    points=2,
+    about="options",
 )
 causal = test_causal.case
 causal("Causal self-attention.", output(own(causal=True), X))
@@ -238,7 +244,9 @@ causal(
 )
 
 
-test_parts = Check("Names and shapes of the parameters; only out_proj has a bias.", about="layers")
+test_parts = Check(
+    "Names and shapes of the parameters; only out_proj has a bias.", points=2, about="layers"
+)
 parts = test_parts.case
 parts("Attention.", parameters(ATTENTION, D_QUERY, D_CONTEXT, D_OUT, 0.0, HEADS))
 parts("An encoder.", parameters(ENCODER, *MODEL, 0.0))
@@ -247,7 +255,9 @@ parts("A decoder of other sizes.", parameters(DECODER, 4, 2, 3, 0.5), hidden=Tru
 
 
 test_encoder = Check(
-    "EncoderBlock: pre-norm self-attention with key_mask, then feed-forward.", about=ENCODERS
+    "EncoderBlock: pre-norm self-attention with key_mask, then feed-forward.",
+    points=2,
+    about=ENCODERS,
 )
 encoder = test_encoder.case
 encoder("Without a mask.", output(block(ENCODER), TOKENS))
@@ -261,6 +271,7 @@ encoder(
 
 test_decoder = Check(
     "DecoderBlock: causal self-attention, attention to memory, feed-forward, pre-norm.",
+    points=2,
     about=DECODERS,
 )
 decoder = test_decoder.case
@@ -283,12 +294,15 @@ for name in (ENCODER, DECODER):
     )
 
 
-test_gradients = Check("Gradients reach every input and parameter.", about="gradient")
+test_gradients = Check("Gradients reach every input and parameter.", points=2, about="gradient")
 test_dropout = Check(
     "In training, weights and, in blocks, outputs of sub-layers are dropped; in eval mode nothing.",
+    points=2,
     about="training",
 )
-test_anything = Check("Views and other dtypes work; arguments are not modified.", about="dtype")
+test_anything = Check(
+    "Views and other dtypes work; arguments are not modified.", points=2, about="dtype"
+)
 dropped = test_dropout.case
 dropout_cases(test_dropout, plain, D_QUERY, heads=2)
 dropped(
@@ -400,7 +414,9 @@ test_anything.case("bfloat16 in training.", ask, hidden=True)
 
 
 test_misuse = Check(
-    "A context if causal, and heads that do not divide d_out, are refused.", about="refusals"
+    "A context if causal, and heads that do not divide d_out, are refused.",
+    points=2,
+    about="refusals",
 )
 misuses = test_misuse.case
 misuses("A context if causal.", refused(attention(causal=True), X, C))

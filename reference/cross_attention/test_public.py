@@ -31,7 +31,7 @@ def test_written_by_hand(student):
     assert_written_by_hand(student, lambda: output_of(example(student), X, CONTEXT))
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(7)
 def test_context(student):
     """The worked example with a context, whose last token is hidden and may hold anything."""
     wanted = torch.tensor([[[1.4359, 0.4240], [0.7967, 0.8022], [1.2033, 0.5989]]]).double()
@@ -41,7 +41,7 @@ def test_context(student):
         assert_close(output_of(example(student), X, context, mask), wanted, atol=1e-4)
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(6)
 def test_causal(student):
     """The worked example with causal=True, whose first token has no key; a context is refused."""
     module, wanted = example(student, causal=True), [[[0.0, 0.0], [0.0, 1.0], [0.6698, 1.0]]]
@@ -50,7 +50,7 @@ def test_causal(student):
     assert_refused(student, lambda: output_of(module, X, CONTEXT), "a context with causal=True")
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(6)
 def test_parts(student):
     """Both blocks have the parts of the statement, and no others."""
     both = {"feed_forward", "norm1", "norm2"}
@@ -63,7 +63,7 @@ def test_parts(student):
         expect(found == wanted, f"{name} has the parts {', '.join(sorted(found))}")
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(6)
 def test_decoder(student, rng):
     """No token of a decoder depends on later ones; each depends on all of memory that is real."""
     decoder = student.DecoderBlock(6, 3, 5, 0.4).to(torch.float64).eval()

@@ -66,7 +66,8 @@ def test_written_by_hand(student, rng):
 
 
 test_every_position = Check(
-    "Without ignored positions, the loss is the mean over all of them, with any leading axes."
+    "Without ignored positions, the loss is the mean over all of them, with any leading axes.",
+    points=2,
 )
 values = test_every_position.case
 values("Several sentences.", losses(2, 3, 5))
@@ -82,6 +83,7 @@ values("One position in one sentence.", losses(1, 1, 3), about="single", hidden=
 
 test_ignored = Check(
     "Ignored positions, by any ignore_index, count neither in the sum nor in the mean.",
+    points=2,
     about=LEFT_OUT,
 )
 ignored = test_ignored.case
@@ -106,7 +108,7 @@ def far_logits(student, rng):
 
 
 test_smoothing = Check(
-    "Label smoothing mixes in the mean of -log(p) over all classes.", about=SMOOTHED
+    "Label smoothing mixes in the mean of -log(p) over all classes.", points=2, about=SMOOTHED
 )
 smoothed = test_smoothing.case
 smoothed("A label_smoothing of 0.3.", losses(2, 3, 5, s=0.3))
@@ -117,6 +119,7 @@ smoothed("A label_smoothing of 0.85.", losses(5, 2, 3, s=0.85), hidden=True)
 
 test_gradient_by_hand = Check(
     "cross_entropy_gradient is (p - q) / n_kept, and 0 where a position is ignored.",
+    points=2,
     about=BY_HAND,
 )
 hand = test_gradient_by_hand.case
@@ -135,7 +138,9 @@ default = output(GRADIENT, drawn(2, 3, 5), LEFT_OUT_TARGETS)
 hand("The gradient by hand, with the default arguments.", default)
 
 
-test_nothing_kept = Check("If no position is kept, loss and gradient are 0.", about=NOTHING)
+test_nothing_kept = Check(
+    "If no position is kept, loss and gradient are 0.", points=2, about=NOTHING
+)
 
 
 def of_nothing(*shape, s=0.0):
@@ -166,6 +171,7 @@ def nothing_by_hand(student, rng):
 
 test_any_size = Check(
     "Huge logits give a finite loss, and a logit of -inf for another class changes nothing else.",
+    points=2,
     about="extreme scores",
 )
 sizes = test_any_size.case
@@ -220,7 +226,7 @@ def without_a_class_by_hand(student, rng):
     return {"gradient": found, "finite": found.isfinite()}
 
 
-test_gradients = Check("Gradients reach the logits of cross_entropy.", about="gradient")
+test_gradients = Check("Gradients reach the logits of cross_entropy.", points=2, about="gradient")
 
 
 def slopes(*shape, index=IGNORED, s=0.0):
@@ -238,6 +244,7 @@ test_gradients.case("The gradient without leading axes.", slopes(12, s=0.1), hid
 
 test_arguments = Check(
     "Arguments may be views and are not modified, dtypes are kept, and no Python loop runs.",
+    points=2,
     about="views",
 )
 arguments = test_arguments.case

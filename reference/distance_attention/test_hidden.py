@@ -78,10 +78,13 @@ def test_written_by_hand(student, rng):
 
 test_distance_scores = Check(
     "distance_scores gives minus half of the squared distance of each query to each key.",
+    points=2,
     about=DISTANCES,
 )
 test_without_query_norm = Check(
-    "scores_without_query_norm gives q . k - |k|^2 / 2 for each query and key.", about=PARTIAL
+    "scores_without_query_norm gives q . k - |k|^2 / 2 for each query and key.",
+    points=2,
+    about=PARTIAL,
 )
 of_both = test_distance_scores.case, test_without_query_norm.case
 for scores, name in zip(of_both, FUNCTIONS):

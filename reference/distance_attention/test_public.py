@@ -40,7 +40,7 @@ def test_written_by_hand(student):
     )
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 @pytest.mark.needs("test_written_by_hand")
 def test_distance_scores(student):
     """distance_scores gives minus half of the squared distances."""
@@ -49,7 +49,7 @@ def test_distance_scores(student):
     assert_close(student.distance_scores(queries, keys), torch.tensor(expected).double())
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 @pytest.mark.needs("test_written_by_hand")
 def test_without_query_norm(student):
     """scores_without_query_norm leaves |q|^2 / 2 out."""

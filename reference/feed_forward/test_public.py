@@ -31,7 +31,7 @@ def test_by_hand(student, rng):
     assert_written_by_hand(student, called(student, rng))
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(2)
 def test_worked_example(student):
     """The worked example: two features, three hidden units."""
     net = student.FeedForward(2, 3)
@@ -73,7 +73,7 @@ def test_each_position_alone(student, rng):
         assert_close(after[:-1], before[:-1], "the output of a token that did not change")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1)
 def test_eval_is_deterministic(student, rng):
     """In eval mode, nothing is dropped: two calls give the same output."""
     net = student.FeedForward(4, 6, dropout=0.5).to(torch.float64).eval()
@@ -81,7 +81,7 @@ def test_eval_is_deterministic(student, rng):
     assert_close(output_of(net, x), output_of(net, x), "the output of a second call")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1)
 def test_dropout_on_hidden_units(student, rng):
     """In training, hidden units are dropped: at rate 1, only the bias of linear2 is left."""
     net = student.FeedForward(4, 6, dropout=1.0).to(torch.float64).train()

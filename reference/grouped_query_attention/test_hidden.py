@@ -92,10 +92,12 @@ def test_written_by_hand(student, rng):
 
 test_grouped_scores = Check(
     "grouped_scores multiplies each query with the keys of its group, divided by sqrt(d_head).",
+    points=3,
     about=Aspect("scores", "what `grouped_scores` returns"),
 )
 test_grouped_context = Check(
     "grouped_context adds up the values of each head's group with the head's weights.",
+    points=3,
     about=Aspect("context", "what `grouped_context` returns"),
 )
 EQUAL = dict.fromkeys(("batch", "heads", "n_queries", "n_keys", "d_head", "d_value"), 4)
@@ -114,7 +116,7 @@ for case, name in ((test_grouped_scores.case, SCORES), (test_grouped_context.cas
 
 
 test_class = Check(
-    "The class joins these products to causal attention; its parameters are those stated."
+    "The class joins these products to causal attention; its parameters are those stated.", points=3
 )
 values = test_class.case
 values("Six heads and two of keys.", output(attention(), X))
@@ -145,7 +147,9 @@ for query, key, value in ((1e6, 1e-6, 1), (1e-6, 1e6, 1e6)):
 
 
 test_future_is_invisible = Check(
-    "Later tokens change no earlier output, whatever the scores are.", about="extreme scores"
+    "Later tokens change no earlier output, whatever the scores are.",
+    points=2,
+    about="extreme scores",
 )
 future = test_future_is_invisible.case
 future_cases(test_future_is_invisible, one_head, D_IN)
@@ -171,7 +175,9 @@ def before_a_change(student, rng):
 
 
 test_memory = Check(
-    "Keys and values are not copied to all heads, and no Python loop is needed.", about=MEMORY
+    "Keys and values are not copied to all heads, and no Python loop is needed.",
+    points=2,
+    about=MEMORY,
 )
 memory = test_memory.case
 MANY = {"heads": 12, "n_queries": 1, "n_keys": 400, "d_head": 32, "d_value": 32}
@@ -230,7 +236,9 @@ def growth(student, rng):
 
 
 test_misuse = Check(
-    "Heads that do not divide and more tokens than context_length are refused.", about="refusals"
+    "Heads that do not divide and more tokens than context_length are refused.",
+    points=2,
+    about="refusals",
 )
 misuses = test_misuse.case
 for d_out, heads, kv_heads in ((24, 5, 1), (24, 6, 4), (12, 4, 3), (12, 2, 4), (20, 6, 2)):
@@ -251,6 +259,7 @@ misuses("Whether as many tokens work as the context is long.", full, about="valu
 
 test_training = Check(
     "In training, weights are dropped and nothing else; gradients reach inputs and parameters.",
+    points=2,
     about="training",
 )
 trains = test_training.case
@@ -286,7 +295,7 @@ trains("Each weight on its own.", ask, tells=False, hidden=True)
 
 
 test_any_input = Check(
-    "Sizes of 1, views, dtypes and other devices work, and no input is modified."
+    "Sizes of 1, views, dtypes and other devices work, and no input is modified.", points=2
 )
 usable = test_any_input.case
 for name in FUNCTIONS:

@@ -61,7 +61,9 @@ def test_written_by_hand(student, rng):
     assert_written_by_hand(student, lambda: student.CountingTransformer(*SIZES)(given))
 
 
-test_parameters = Check("The parameters have the names and shapes of the task.", about="layers")
+test_parameters = Check(
+    "The parameters have the names and shapes of the task.", points=3, about="layers"
+)
 test_parameters.case("The sizes of all parameters.", parameters("CountingTransformer", *SIZES))
 test_parameters.case(
     "The sizes in a model for longer sequences.",
@@ -70,7 +72,7 @@ test_parameters.case(
 )
 
 
-test_logits = Check("The logits are those of one block over BOS and the tokens.", points=2)
+test_logits = Check("The logits are those of one block over BOS and the tokens.", points=6)
 logits = test_logits.case
 logits("Three sequences of five tokens.", output(MODEL, tokens(3)))
 logits("Sequences as long as the model allows.", output(MODEL, tokens(3, 7)))
@@ -90,7 +92,7 @@ def in_training(student, rng):
         return MODEL(student, rng).train()(tokens(3)(rng))
 
 
-test_gradients = Check("Gradients reach all parameters.", about="gradient")
+test_gradients = Check("Gradients reach all parameters.", points=3, about="gradient")
 test_gradients.case("The gradients of the parameters.", gradient(MODEL, tokens(3)))
 test_gradients.case(
     "The gradients for longer sequences.", gradient(MODEL, tokens(2, 7)), hidden=True
@@ -98,7 +100,8 @@ test_gradients.case(
 
 
 test_any_input = Check(
-    "Single sequences, views and dtypes work; too long sequences are refused; there is no loop."
+    "Single sequences, views and dtypes work; too long sequences are refused; there is no loop.",
+    points=3,
 )
 anything = test_any_input.case
 anything("One sequence.", output(MODEL, tokens(1)), about="single")
@@ -138,7 +141,7 @@ def growth(student, rng):
 
 test_set_weights = Check(
     "With weights by hand, every token of every sequence is counted right.",
-    points=2,
+    points=7,
     about=BY_HAND,
 )
 by_hand = test_set_weights.case
@@ -204,6 +207,7 @@ def dtype_by_hand(student, rng):
 
 test_train_counter = Check(
     "train_counter makes as many steps as asked, reports each, and learns what `counts` says.",
+    points=3,
     about=TRAINING,
 )
 steps = test_train_counter.case
@@ -369,7 +373,7 @@ def names(student, rng):
     expect(reported == [*range(1, 151)], "not every step is reported once, from 1 to `steps`")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(6)
 @pytest.mark.needs("test_logits", "test_train_counter")
 def test_trained(student, rng):
     """After training, at least 99 of 100 tokens of new sequences are counted right."""

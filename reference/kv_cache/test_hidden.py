@@ -143,7 +143,9 @@ def test_written_by_hand(student, rng):
     assert_written_by_hand(student, lambda: output_of(chunks(), rng.randn(2, 4, D_IN).float()))
 
 
-test_whole_sequence = Check("Without a cache, the output is that of causal multi-head attention.")
+test_whole_sequence = Check(
+    "Without a cache, the output is that of causal multi-head attention.", points=2
+)
 values = test_whole_sequence.case
 values("A sequence in one call, without a cache.", output(chunked(), X))
 values("Layers with biases, without a cache.", output(chunked(qkv_bias=True), X))
@@ -164,7 +166,7 @@ for query, key, value in ((1e6, 1e-6, 1), (1e-6, 1e6, 1e6), (1e6, 1e6, 1)):
 
 
 test_chunks = Check(
-    "The outputs of chunks of any lengths are those of the whole sequence.", points=2, about=CHUNKS
+    "The outputs of chunks of any lengths are those of the whole sequence.", points=6, about=CHUNKS
 )
 parts = test_chunks.case
 parts("One token after the other.", output(chunked(1, 1, 1, 1), X))
@@ -209,7 +211,9 @@ def before_a_change(student, rng):
 
 
 test_cache = Check(
-    "The cache holds the keys and values of all tokens; it can be used twice.", about=CACHE
+    "The cache holds the keys and values of all tokens; it can be used twice.",
+    points=3,
+    about=CACHE,
 )
 cached = test_cache.case
 cached("The cache after a first chunk.", cache_after(x=X))
@@ -248,7 +252,9 @@ cached("Which numbers of x and of the cache have changed.", ask, about="writes")
 
 
 test_too_long = Check(
-    "More tokens than context_length, those in the cache included, are refused.", about="refusals"
+    "More tokens than context_length, those in the cache included, are refused.",
+    points=2,
+    about="refusals",
 )
 misuses = test_too_long.case
 for context, n_tokens in ((SHORT, SHORT + 1), (SHORT, 2 * SHORT), (1, 2)):
@@ -280,6 +286,7 @@ for context, sizes in ((8, (7, 1)), (8, (8,)), (1, (1,))):
 
 test_training = Check(
     "In training, weights are dropped and nothing else; gradients reach x and all parameters.",
+    points=2,
     about="training",
 )
 trains = test_training.case
@@ -316,7 +323,8 @@ for sizes in ((), (3, 2)):
 
 
 test_any_input = Check(
-    "Any batch, one head, views, dtypes and devices work; nothing is kept; x is not modified."
+    "Any batch, one head, views, dtypes and devices work; nothing is kept; x is not modified.",
+    points=2,
 )
 usable = test_any_input.case
 second = in_turn(chunked(), drawn(2, 2, D_IN), drawn(2, 3, D_IN))
@@ -412,6 +420,7 @@ def moved_with_a_cache(student, rng):
 
 test_cost = Check(
     "For one new token, the memory grows with the cached tokens, not with their square.",
+    points=2,
     about="training",
 )
 cost = test_cost.case

@@ -38,7 +38,7 @@ def test_written_by_hand(student):
     assert_written_by_hand(student, lambda: output_of(module, x))
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(5)
 def test_whole_sequence(student):
     """The example's three tokens in one call, without a cache."""
     module, x = example(student)
@@ -46,7 +46,7 @@ def test_whole_sequence(student):
     assert_close(output, torch.tensor([OUTPUT]).double(), atol=1e-4)
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(7)
 def test_chunks(student):
     """The example's tokens in chunks of two and one, of one and two, and one by one."""
     module, x = example(student)
@@ -61,7 +61,7 @@ def test_chunks(student):
         )
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(5)
 def test_cache(student):
     """The cache of the example has the keys and values of two tokens, then of three."""
     module, x = example(student)
@@ -74,7 +74,7 @@ def test_cache(student):
         assert_close(kept, expected, f"the {name} in the cache after three tokens")
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_too_long(student):
     """A fourth token is one too many for a context of three."""
     module, x = example(student)

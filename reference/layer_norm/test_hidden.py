@@ -1,6 +1,7 @@
 """The checks of layer norm and their cases."""
 
 import contextlib
+import functools
 
 import pytest
 import torch
@@ -65,7 +66,7 @@ def initial_values(student, rng):
 
 test_formula = Check(
     "Each token is normalised over its own features, in any mode and for any leading axes.",
-    points=3,
+    points=2,
 )
 values = test_formula.case
 values(
@@ -100,7 +101,7 @@ for shape in ((3, 1, 7), (1, 5, 7), (1, 7)):  # one token or sentence, or a sing
     values(f"An x of shape {shape}.", ask, about="single", hidden=True)
 
 
-test_eps = Check("The layer uses the eps it was given, inside the square root.", points=2)
+test_eps = Check("eps is inside the square root; it is the one given, or else 1e-5.")
 for eps, size in ((0.0, 1e-3), (1.0, 1.0), (1e-10, 1e-5), (1e-12, 1e-6)):
     test_eps.case(
         f"An eps of {eps:g} for features of about {size:g}.",
@@ -108,24 +109,22 @@ for eps, size in ((0.0, 1e-3), (1.0, 1.0), (1e-10, 1e-5), (1e-12, 1e-6)):
         about="values" if size > 1e-4 else "options",
     )
 test_eps.case("An eps of 3 for many features.", output(norm(40, 3.0), drawn(2, 4, 40)), hidden=True)
-
-
-test_default_eps = Check("Without the argument, eps is 1e-5.")
-test_default_eps.case(
+test_eps.case(
     "The default eps and features of a hundredth.",
     output(norm(D), drawn(B, N, D, times=0.01)),
 )
-test_default_eps.case(
+test_eps.case(
     "The default eps and features of 3 thousandths.",
     output(norm(7), drawn(B, 4, 7, times=3e-3)),
     hidden=True,
 )
 
 
-test_large_offset = Check(
-    "Features around a million are normalised as accurately as features around 0.",
+test_any_features = Check(
+    "Features around a million lose no accuracy; equal ones give beta, and a finite gradient.",
     about="extreme scores",
 )
+features = test_any_features.case
 
 
 def whole(rng):
@@ -139,7 +138,7 @@ def differs(outputs, others):
     return ~((outputs - others).abs() <= 1e-3)
 
 
-@test_large_offset.case
+@features
 def around_a_million(student, rng):
     """Whether tokens around a million, minus a million and 0 in float32 differ from those at 0."""
     module, sides = student.LayerNorm(8).eval(), 2.0**20 * torch.tensor([[1.0], [-1.0], [0.0]])
@@ -148,19 +147,30 @@ def around_a_million(student, rng):
     return often(*differ.any(-1).any(0).tolist())
 
 
-@test_large_offset.case(hidden=True)
+@features(hidden=True)
 def all_around_a_million(student, rng):
     """Whether tokens that are all around a million in float32 differ from those at 0."""
     module, x = student.LayerNorm(8).eval(), whole(rng)
     return often(bool(differs(module(x + 2.0**20), module(x)).any()))
 
 
-@test_large_offset.case(decides=False)
+@features(decides=False)
 def far_from_zero(student, rng):
     """Whether features around 2^26, whose squares have too many digits, give other outputs."""
     module = norm(8, 0.1)(student, rng)
     x = rng.randint(-9, 10, B, N, 8).double()
     return often(bool(differs(module(2.0**26 + x), module(x)).any()))
+
+
+def halves(rng):
+    """Return tokens with equal features, whose mean is exact."""
+    return (rng.randint(-9, 10, B, N, 1) / 2.0).double().repeat(1, 1, D)
+
+
+features("Features that are all equal.", output(norm(D), halves))
+features("The gradients where features are all equal.", gradient(norm(D), halves))
+features("Tokens of one feature.", output(norm(1, 0.1), drawn(2, 6, 1)), about="single")
+features("Zeros.", output(norm(3), torch.zeros(4, 3, dtype=torch.float64)), hidden=True)
 
 
 test_gradients = Check(
@@ -175,26 +185,12 @@ slopes(
 )
 
 
-test_equal_features = Check(
-    "A token whose features are all equal gives beta, and its gradient is finite.",
-    about="extreme scores",
+test_any_input = Check(
+    "x may be any view, and is not modified; `layer.to(dtype)` is enough to change the dtype.",
+    about="views",
 )
-equal = test_equal_features.case
-
-
-def halves(rng):
-    """Return tokens with equal features, whose mean is exact."""
-    return (rng.randint(-9, 10, B, N, 1) / 2.0).double().repeat(1, 1, D)
-
-
-equal("Features that are all equal.", output(norm(D), halves))
-equal("The gradients where features are all equal.", gradient(norm(D), halves))
-equal("Tokens of one feature.", output(norm(1, 0.1), drawn(2, 6, 1)), about="single")
-equal("Zeros.", output(norm(3), torch.zeros(4, 3, dtype=torch.float64)), hidden=True)
-
-
-test_argument = Check("x may be a transposed view, and is not modified.", about="views")
-views = test_argument.case
+views = test_any_input.case
+dtypes = functools.partial(test_any_input.case, about="dtype")
 views("x is a transposed view.", output(layer, turned(drawn(B, N, D), 0, 2)))
 views("Two axes that are swapped.", output(layer, turned(drawn(N, D))), hidden=True)
 views(
@@ -219,16 +215,10 @@ views(
     torch.no_grad()(changed(layer, drawn(B, N, D))),
     about="writes",
 )
-
-
-test_dtype = Check(
-    "`layer.to(dtype)` is enough to compute in another dtype; the output has the dtype of x.",
-    about="dtype",
-)
 new = only_dtype(lambda student, rng: student.LayerNorm(D), drawn(B, N, D, dtype=torch.float32))
-test_dtype.case("The dtype that a new layer makes of x in float32.", new)
+dtypes("The dtype that a new layer makes of x in float32.", new)
 low = torch.bfloat16
-test_dtype.case(
+dtypes(
     "Two axes in bfloat16.",
     output(norm(D, 0.1, dtype=low), drawn(N, D, dtype=low)),
     within=(0.1, 0.1),
@@ -239,8 +229,8 @@ for name, dtype, within in (
     ("bfloat16", torch.bfloat16, (0.1, 0.1)),
 ):
     x, training = drawn(B, N, D, dtype=dtype), norm(D, 0.1, dtype=dtype, training=True)
-    test_dtype.case(f"x in {name}.", output(norm(D, 0.1, dtype=dtype), x), within=within)
-    test_dtype.case(f"{name} in training.", output(training, x), within=within, hidden=True)
+    dtypes(f"x in {name}.", output(norm(D, 0.1, dtype=dtype), x), within=within)
+    dtypes(f"{name} in training.", output(training, x), within=within, hidden=True)
 
 
 test_no_python_loops = Check("No Python loop runs over batch, tokens or features.")

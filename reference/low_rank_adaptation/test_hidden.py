@@ -59,7 +59,7 @@ def adapted(*names, r=2, alpha=3.0):
 
 
 test_formula = Check(
-    "The output is that of the linear layer and alpha / r times x A^T B^T.", points=2
+    "The output is that of the linear layer and alpha / r times x A^T B^T.", points=3
 )
 values = test_formula.case
 values("A rank of 3 and an alpha of 2.", output(layer(), X))
@@ -75,6 +75,7 @@ values("A vector of one axis.", output(layer(2, 3.0), drawn(D_IN)), about="singl
 
 test_parameters = Check(
     "A starts random and B at zeros, so the output is that of the linear layer, which is frozen.",
+    points=2,
     about="layers",
 )
 
@@ -102,7 +103,9 @@ test_parameters.case("A new layer.", start(2, (D_IN, HIDDEN, D_OUT)))
 test_parameters.case("A new layer of rank 5.", start(5, (4, 3, 9)), hidden=True)
 
 
-test_gradients = Check("Gradients reach x, A and B, and not the linear layer.", about="gradient")
+test_gradients = Check(
+    "Gradients reach x, A and B, and not the linear layer.", points=2, about="gradient"
+)
 slopes = test_gradients.case
 slopes("The gradients.", gradient(layer(), X))
 slopes("The gradients of two axes in training.", gradient(layer(2, training=True), drawn(3, D_IN)))
@@ -114,7 +117,7 @@ slopes("The slopes of two axes with dropout.", ask, tells=False, hidden=True)
 
 
 test_merge = Check(
-    "merge and unmerge move the change into the weight and out of it, however often."
+    "merge and unmerge move the change into the weight and out of it, however often.", points=2
 )
 
 
@@ -141,7 +144,9 @@ merge("At a rate of dropout.", after("merge", make=layer(2, 5.0, 0.5)), about="o
 merge("After five calls.", after(*["merge", "unmerge"] * 2, "merge", x=drawn(3, D_IN)), hidden=True)
 
 
-test_dropout = Check("Dropout acts on the input of A alone, in training.", about="training")
+test_dropout = Check(
+    "Dropout acts on the input of A alone, in training.", points=2, about="training"
+)
 training = test_dropout.case
 for name, mode in (("Training", True), ("Evaluation", False)):
     ask = output(layer(dropout=1.0, training=mode), X)
@@ -180,7 +185,7 @@ def each_number_at_the_rate(student, rng):
 
 test_adapt = Check(
     "adapt wraps the linear layers with the names, freezes the rest and counts what is trained.",
-    points=2,
+    points=3,
 )
 wrapped = test_adapt.case
 
@@ -206,7 +211,9 @@ for names in NAMES:
 wrapped("Two names at a rank of 4.", adapting("first.up", "second.up", r=4), hidden=True)
 
 
-test_refusals = Check("A rank below 1 and a name of no linear layer are refused.", about="refusals")
+test_refusals = Check(
+    "A rank below 1 and a name of no linear layer are refused.", points=2, about="refusals"
+)
 refusals = test_refusals.case
 for r in (0, -1):
     refusals(f"A rank of {r}.", refused(layer(r, 1.0), X))

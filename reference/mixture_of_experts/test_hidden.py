@@ -66,7 +66,7 @@ def test_written_by_hand(student, rng):
 
 
 test_route = Check(
-    "The gates are a softmax over the top_k largest logits, the largest first.", points=3
+    "The gates are a softmax over the top_k largest logits, the largest first.", points=5
 )
 routed = test_route.case
 routed("Two of six experts.", output(ROUTE, drawn(2, 5, 6), 2))
@@ -80,7 +80,7 @@ routed("Large logits.", output(ROUTE, spread(2, 4, 6, times=1e4), 3), about="ext
 routed("Four of nine experts.", output(ROUTE, drawn(3, 4, 9), 4), hidden=True)
 
 
-test_loss = Check("The loss is num_experts times the sum of f times P.", points=3)
+test_loss = Check("The loss is num_experts times the sum of f times P.", points=5)
 loss = test_loss.case
 loss("Two of six experts, of a dozen logits.", losses(*[(drawn(2, 5, 6), 2)] * 12))
 loss("One of four experts.", losses(*[(drawn(7, 4), 1)] * 12), about="single")
@@ -93,13 +93,15 @@ loss("As many tokens as experts in the loss.", losses(*[(drawn(4, 4, 4), 2)] * 1
 loss("Three of eight experts.", losses(*[(drawn(3, 4, 8), 3)] * 12), hidden=True)
 
 
-test_layers = Check("The layers are a router without bias and the experts.", about="layers")
+test_layers = Check(
+    "The layers are a router without bias and the experts.", points=2, about="layers"
+)
 test_layers.case("The parameters.", parameters(CLASS, D, D_FF, EXPERTS, 2))
 test_layers.case("The parameters of other sizes.", parameters(CLASS, 5, 7, 3, 1), hidden=True)
 
 
 test_output = Check(
-    "A token's output is the sum of its experts' outputs, weighed by the gates.", points=2
+    "A token's output is the sum of its experts' outputs, weighed by the gates.", points=4
 )
 values = test_output.case
 values("Two experts of six.", output(mixture(), X))
@@ -121,7 +123,7 @@ values("Four experts of seven.", output(mixture(4, experts=7), drawn(3, 5, D)), 
 
 test_gradients = Check(
     "Gradients reach x, the experts and the router, through the gates and the loss.",
-    points=2,
+    points=3,
     about="gradient",
 )
 
@@ -170,7 +172,7 @@ ask = slopes(lambda s, _: lambda x: s.route(x, 2)[0], drawn(2, 3, 4))
 reach("The gradients of the gates of three axes.", ask, hidden=True)
 
 
-test_work = Check("An expert computes only the tokens that chose it.", about=WORK)
+test_work = Check("An expert computes only the tokens that chose it.", points=2, about=WORK)
 
 
 def needs_more(leading, d_ff, experts, top_k):
@@ -190,7 +192,9 @@ ask = needs_more((5, 6), 72, 32, 2)
 test_work.case("Whether more than two of 32 experts compute.", ask, hidden=True)
 
 
-test_refusals = Check("A top_k below 1 or above num_experts is refused.", about="refusals")
+test_refusals = Check(
+    "A top_k below 1 or above num_experts is refused.", points=2, about="refusals"
+)
 refusals = test_refusals.case
 for k in (0, -1, 7):
     refusals(f"A top_k of {k} in route.", refused(ROUTE, drawn(5, 6), k))
@@ -200,7 +204,7 @@ refusals("A top_k of 5 for three experts.", refused(mixture(5, experts=3), X), h
 
 
 test_argument = Check(
-    "x and logits may be views or in bfloat16, and are not modified.", about="views"
+    "x and logits may be views or in bfloat16, and are not modified.", points=2, about="views"
 )
 views = test_argument.case
 for name, args in ((ROUTE, (2,)), (LOSS, (2,)), ("the module", ())):

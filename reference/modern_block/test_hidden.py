@@ -137,7 +137,7 @@ def test_written_by_hand(student, rng):
     )
 
 
-test_layers = Check("The parts have the names of the statement, and no layer has a bias.")
+test_layers = Check("The parts have the names of the statement, and no layer has a bias.", points=2)
 test_layers.case("The attention.", parameters("RotaryAttention", *SIZES), about="layers")
 test_layers.case("The block.", parameters("ModernBlock", *BLOCK_SIZES), about="layers")
 ask = parameters("ModernBlock", 12, 3, 1, 5, 9, 0.5, 100.0)
@@ -146,7 +146,7 @@ test_layers.case("Another block.", ask, about="layers", hidden=True)
 
 test_attention = Check(
     "Queries and keys of each head are turned by their positions; heads share keys in groups.",
-    points=3,
+    points=7,
 )
 values = test_attention.case
 values("Three heads share a head of keys.", output(chunked(attention), X))
@@ -183,7 +183,7 @@ values(
 
 
 test_chunks = Check(
-    "The outputs of chunks of any lengths are those of the whole sequence.", points=3, about=CHUNKS
+    "The outputs of chunks of any lengths are those of the whole sequence.", points=7, about=CHUNKS
 )
 parts = test_chunks.case
 parts("One token after the other.", output(chunked(attention, 1, 1, 1), FEW))
@@ -206,7 +206,7 @@ parts("One token of a block after a given cache.", ask, hidden=True)
 
 test_cache = Check(
     "The cache holds turned keys and values of num_kv_heads heads; it can be used twice.",
-    points=2,
+    points=5,
     about=CACHE,
 )
 cached = test_cache.case
@@ -246,7 +246,9 @@ cached("A second sequence.", in_turn(chunked(attention, 2, 1), FEW, FEW), about=
 
 
 test_refusals = Check(
-    "Too many tokens, an odd d_head and heads that do not divide are refused.", about="refusals"
+    "Too many tokens, an odd d_head and heads that do not divide are refused.",
+    points=2,
+    about="refusals",
 )
 misuses = test_refusals.case
 for context, n_cached, n_tokens in ((4, 3, 2), (5, 5, 1), (4, 1, 4)):
@@ -265,7 +267,7 @@ misuses("Whether a full context works.", full, about="values")
 
 test_block = Check(
     "x + attention(norm1(x)), then that sum + feed_forward(norm2(that sum)).",
-    points=2,
+    points=4,
     about=BLOCK,
 )
 wired = test_block.case
@@ -287,6 +289,7 @@ for name, zeros in SILENT.items():
 
 test_training = Check(
     "In training, weights and hidden units are dropped and nothing else; gradients reach all.",
+    points=2,
     about="training",
 )
 trains = test_training.case
@@ -342,7 +345,9 @@ for name in SILENT:
     trains(f"The extremes of a block whose {name} is zero.", inside)
 
 
-test_any_input = Check("Any view, dtype and device works; no loop is needed; nothing is written.")
+test_any_input = Check(
+    "Any view, dtype and device works; no loop is needed; nothing is written.", points=2
+)
 usable = test_any_input.case
 for name, make, x in (("attention", attention, X), ("a block", block, IN_BLOCK)):
     views = [turned(each) for each in pair()]

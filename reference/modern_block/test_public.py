@@ -37,7 +37,7 @@ def test_written_by_hand(student, rng):
     assert_written_by_hand(student, lambda: output_of(student.ModernBlock(16, 4, 2, 6, 16), x))
 
 
-@pytest.mark.points(4)
+@pytest.mark.points(9)
 def test_worked_example(student):
     """The worked example comes out: the last token, and a key in the cache."""
     output, (keys, _) = output_of(example(student), wave(1, 5, 16))
@@ -48,7 +48,7 @@ def test_worked_example(student):
     assert_close(keys[0, 1, 1], wanted, "the key of token 1 in head 1", atol=1e-4)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(5)
 def test_parameters(student):
     """The block of the example has 1088 parameters, and no layer has a bias."""
     found = parameter_shapes(student.ModernBlock(16, 4, 2, 6, 16))
@@ -56,7 +56,7 @@ def test_parameters(student):
     expect(count == 1088, f"there are {count} parameters: {', '.join(sorted(found))}")
 
 
-@pytest.mark.points(4)
+@pytest.mark.points(9)
 def test_chunks(student):
     """Chunks of three and two tokens give the outputs of all five, and the same cache."""
     block, x = example(student), wave(1, 5, 16)
@@ -68,7 +68,7 @@ def test_chunks(student):
         assert_close(found, wanted, f"the cached {name}")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(4)
 def test_refusals(student):
     """Too many tokens, an odd d_head and heads that do not divide are refused."""
     block, x = student.ModernBlock(16, 4, 2, 6, 4).double(), wave(1, 3, 16)
@@ -79,7 +79,7 @@ def test_refusals(student):
         assert_refused(student, call, f"RotaryAttention{sizes}")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(4)
 def test_training(student):
     """At a rate of 1 the block adds nothing in training; in eval mode nothing is dropped."""
     block, x = student.ModernBlock(16, 4, 2, 6, 16, 1.0).double(), wave(1, 5, 16)

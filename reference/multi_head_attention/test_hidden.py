@@ -62,7 +62,7 @@ def test_written_by_hand(student, rng):
     assert_written_by_hand(student, lambda: output_of(student.MultiHeadAttention(*SIZES), x))
 
 
-test_multi_head_attention = Check("The output matches the formula.", points=4)
+test_multi_head_attention = Check("The output matches the formula.", points=6)
 values = test_multi_head_attention.case
 values("Fewer tokens than the context is long.", output(attention(), X))
 values("Four heads of three features.", output(attention(heads=4), drawn(2, 5, D_IN)))
@@ -82,7 +82,7 @@ for size in (1e-6, 1e6):
 
 test_not_causal = Check(
     "With causal=False, every token attends to all tokens, as the last one does otherwise.",
-    points=2,
+    points=3,
     about="options",
 )
 options = test_not_causal.case
@@ -95,7 +95,7 @@ options("Without it, at the full context.", output(full, drawn(3, 5, 4)), hidden
 
 test_gradients = Check(
     "In both modes, gradients reach x and all parameters, and are the slopes of the output.",
-    points=2,
+    points=3,
     about="gradient",
 )
 slopes = test_gradients.case
@@ -111,6 +111,7 @@ slopes("The gradients with biases.", with_biases, hidden=True)
 
 test_any_size = Check(
     "A batch of any size, 1 to context_length tokens, one head and one output feature work.",
+    points=2,
     about="single",
 )
 sizes = test_any_size.case
@@ -138,6 +139,7 @@ sizes("Calls with more tokens than those before.", growing, hidden=True)
 
 test_future_is_invisible = Check(
     "In both modes, later tokens change no earlier output, whatever the scores are.",
+    points=2,
     about="extreme scores",
 )
 future_cases(test_future_is_invisible, plain, D_IN)
@@ -162,7 +164,7 @@ parts("After a call with other weights.", other_weights(attention(), X), about="
 
 test_dropout = Check(
     "In training, each weight is dropped on its own at the rate; the rest are scaled up.",
-    points=2,
+    points=3,
     about="training",
 )
 dropout_cases(test_dropout, plain, D_IN, heads=2)

@@ -42,7 +42,7 @@ def test_by_hand(student, rng):
     assert_written_by_hand(student, called(student, rng))
 
 
-@pytest.mark.points(5)
+@pytest.mark.points(7)
 def test_worked_example(student):
     """The worked example: two heads on three tokens, with the identity in all four layers."""
     module = student.MultiHeadAttention(8, 8, 3, 0.0, 2)
@@ -60,7 +60,7 @@ def test_worked_example(student):
     assert_close(output_of(module, x[None]), expected[None], atol=2e-4)
 
 
-@pytest.mark.points(4)
+@pytest.mark.points(6)
 def test_heads_are_independent(student, rng):
     """Other queries for head 1 change only the columns of head 1 before out_proj."""
     module = student.MultiHeadAttention(7, 12, 6, 0.0, 3).to(torch.float64)
@@ -81,7 +81,7 @@ def test_heads_are_independent(student, rng):
     expect(changed, "the output of head 1 did not change with its queries")
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(4)
 def test_causal_or_not(student, rng):
     """With causal=True, later tokens are invisible; with causal=False, they are visible."""
     x = rng.randn(2, 5, 7, dtype=torch.float32)
@@ -97,7 +97,7 @@ def test_causal_or_not(student, rng):
         )
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(4)
 def test_parts(student):
     """Four linear layers, 3·d_in·d_out + d_out² + d_out parameters and no others."""
     module = student.MultiHeadAttention(7, 12, 6, 0.0, 3)
@@ -120,7 +120,7 @@ def test_dropout(student, rng):
     assert_close(output_of(module, x), output_of(module, x), "the second output in eval mode")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_misuse(student, rng):
     """A num_heads that does not divide d_out and more than context_length tokens are refused."""
     with raises(student, *REFUSALS):

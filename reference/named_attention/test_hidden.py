@@ -94,6 +94,7 @@ def test_written_by_hand(student, rng):
 
 test_contract = Check(
     "`contract` aligns the axes that share a name, sums over those in `over` and keeps the rest.",
+    points=3,
     about=PRODUCT,
 )
 product = test_contract.case
@@ -127,7 +128,7 @@ product(
 
 
 test_attention = Check(
-    "`attend` is the softmax over seq of the scaled products over key, times the values."
+    "`attend` is the softmax over seq of the scaled products over key, times the values.", points=2
 )
 attention = test_attention.case
 attention("`attend` with batch in all three.", usual("attend"))
@@ -175,6 +176,7 @@ attention("Keys and values of one number.", usual("attend", key=1, val=1), about
 
 test_multi_head = Check(
     "`multi_head` attends in every head and sums over the heads; the result has the axes of x.",
+    points=2,
     about=HEADS,
 )
 heads = test_multi_head.case
@@ -196,6 +198,7 @@ for axes in ("seq chans", "out seq chans", "row q class batch-1 seq chans", "bat
 
 test_any_order_of_axes = Check(
     "The axes of the arguments may be in any order, also as views; the result means the same.",
+    points=2,
     about=ORDER,
 )
 orders = test_any_order_of_axes.case
@@ -238,6 +241,7 @@ for function in USUAL:
 
 test_refusals = Check(
     "A missing, doubled or unequal axis and a query with seq are refused, with the axis's name.",
+    points=2,
     about="refusals",
 )
 misuses = test_refusals.case
@@ -326,7 +330,9 @@ for function, place, axis, size in (
 
 
 test_gradients = Check(
-    "Gradients reach all tensors, and are those of what the code computes.", about="gradient"
+    "Gradients reach all tensors, and are those of what the code computes.",
+    points=2,
+    about="gradient",
 )
 for function, (axes, over, gives) in USUAL.items():
     for sizes in ({}, {"head": 3, "chans": 4, "val": 2, "key": 5, "seq": 6}):
@@ -349,6 +355,7 @@ for function, (axes, over, gives) in USUAL.items():
 
 test_numbers_of_any_kind = Check(
     "The result has the dtype of the tensors, also in half precision; scores of 1e4 are finite.",
+    points=2,
     about="dtype",
 )
 kinds = test_numbers_of_any_kind.case
@@ -379,7 +386,7 @@ def finite(student, rng):
 
 
 test_whole_tensors = Check(
-    "No Python loop runs over the entries of an axis, and no argument is modified."
+    "No Python loop runs over the entries of an axis, and no argument is modified.", points=2
 )
 whole = test_whole_tensors.case
 for function, (axes, over, _) in USUAL.items():

@@ -51,7 +51,7 @@ def test_by_hand(student, rng):
     assert_written_by_hand(student, *calls)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(5)
 def test_worked_example(student):
     """The worked example, with the axes of the key in both orders."""
     query, key, value = worked()
@@ -63,7 +63,7 @@ def test_worked_example(student):
         assert_close(in_order(result, "query", "val"), output, atol=1e-4)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(4)
 def test_contract_is_a_product(student, rng):
     """`contract` gives the matrix product of each batch item, and can sum over two axes."""
     (a, _), (b, _) = query, key = named(rng, *QUERY), named(rng, *KEY)
@@ -74,7 +74,7 @@ def test_contract_is_a_product(student, rng):
     assert_close(product, a.flatten(1) @ b.flatten(0, 1))
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_heads_are_added_up(student, rng):
     """The output of `multi_head` with two heads is the sum of those with one head each."""
     x, *weights = (named(rng, *names, head=2) for names in MULTI_HEAD)
@@ -87,7 +87,7 @@ def test_heads_are_added_up(student, rng):
     assert_close(both, parts[0] + parts[1])
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_order_does_not_matter(student, rng):
     """With the axes of every argument in another order, `multi_head` gives the same output."""
     five = [named(rng, *names) for names in MULTI_HEAD]
@@ -108,7 +108,7 @@ def test_further_axes(student, rng):
         assert_close(whole[:, side], in_order(alone, *X))
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(4)
 def test_refused(student, rng):
     """A missing, doubled or unequal axis is refused, and so is a query with seq."""
     query, key, value = (named(rng, *names) for names in (QUERY, KEY, VALUE))

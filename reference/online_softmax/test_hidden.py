@@ -88,6 +88,7 @@ def test_written_by_hand(student, rng):
 
 test_running_total = Check(
     "online_softmax gives the maximum and the total of all chunks, in one call or in several.",
+    points=5,
     about=RUNNING,
 )
 total = test_running_total.case
@@ -113,6 +114,7 @@ def given_state(student, rng):
 
 test_hidden_keys = Check(
     "Scores of -inf count nothing; rows of them have the maximum -inf and the total 0.",
+    points=3,
     about=HIDDEN,
 )
 hidden = test_hidden_keys.case
@@ -165,7 +167,7 @@ def hidden_here_and_there(student, rng):
 
 
 test_attention = Check(
-    "tiled_attention gives softmax(Q K^T / sqrt(d_key)) V, with tiles of any size."
+    "tiled_attention gives softmax(Q K^T / sqrt(d_key)) V, with tiles of any size.", points=4
 )
 attention = test_attention.case
 attention("Six keys in tiles of two.", output(TILED, *inputs(2), 2))
@@ -182,6 +184,7 @@ for tile in (1, 2, 3, 5, 7, 50):
 
 test_causal = Check(
     "With causal=True, query i attends to the keys 0 to i, whatever tile they are in.",
+    points=4,
     about=CAUSAL,
 )
 causal = test_causal.case
@@ -209,6 +212,7 @@ def causal_finite(student, rng):
 
 test_large_scores = Check(
     "Scores of any size give right numbers, rising or falling from one chunk or tile to the next.",
+    points=5,
     about="extreme scores",
 )
 large = test_large_scores.case
@@ -272,6 +276,7 @@ def rows_apart(student, rng):
 
 test_gradients = Check(
     "Gradients reach Q, K, V and all chunks, and are finite where scores are -inf.",
+    points=3,
     about="gradient",
 )
 slopes = test_gradients.case
@@ -319,7 +324,8 @@ def hidden_slopes(student, rng):
 
 
 test_any_input = Check(
-    "Leading axes, sizes of one, views, dtypes work; no argument is changed; tile 0 is refused."
+    "Leading axes, sizes of one, views, dtypes work; no argument is changed; tile 0 is refused.",
+    points=3,
 )
 usable = test_any_input.case
 axes, single = (functools.partial(usable, about=each) for each in ("leading axes", "single"))
@@ -405,6 +411,7 @@ for tile in (0, -1, -2):
 
 test_memory = Check(
     "Memory grows with the length, not its square, and loops run over chunks and tiles only.",
+    points=4,
     about=MEMORY,
 )
 memory = test_memory.case

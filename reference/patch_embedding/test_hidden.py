@@ -58,7 +58,7 @@ def test_written_by_hand(student, rng):
 
 
 test_patches = Check(
-    "Patches come row by row; their numbers are ordered by channel, row and column.", points=2
+    "Patches come row by row; their numbers are ordered by channel, row and column.", points=3
 )
 cut = test_patches.case
 cut("Patches of 2 x 2.", output(PATCHES, X, 2))
@@ -72,7 +72,9 @@ cut("Patches of 5 x 5.", output(PATCHES, drawn(3, 2, 10, 15), 5), hidden=True)
 cut("Higher than wide, one image.", output(PATCHES, drawn(1, 2, 12, 6), 3), hidden=True)
 
 
-test_stride = Check("Patches begin at every stride-th pixel, so they may overlap.", about="options")
+test_stride = Check(
+    "Patches begin at every stride-th pixel, so they may overlap.", points=2, about="options"
+)
 step = test_stride.case
 step("A stride of 2 for patches of 4.", output(PATCHES, ODD, 4, 2))
 step("A stride of 1, by name.", output(PATCHES, drawn(2, 3, 5, 6), 2, stride=1))
@@ -93,7 +95,8 @@ layers("The parameters of other sizes.", parameters(EMBEDDING, 4, 20, 4, 2, 9), 
 
 
 test_tokens = Check(
-    "The class token stands in front of the projected patches; positions are added to all."
+    "The class token stands in front of the projected patches; positions are added to all.",
+    points=2,
 )
 tokens = test_tokens.case
 tokens("Twelve patches.", output(embed(), X))

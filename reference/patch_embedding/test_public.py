@@ -26,7 +26,7 @@ def test_by_hand(student, rng):
     )
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(4)
 def test_worked_example(student):
     """The worked example: the second patch of an image of two channels."""
     found = student.patches(torch.arange(48.0).view(1, 2, 4, 6), 2)
@@ -42,7 +42,7 @@ def test_overlapping_patches(student):
     assert_close(found[0, 1], torch.tensor([1.0, 2.0, 7.0, 8.0, 25.0, 26.0, 31.0, 32.0]))
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_parameters(student):
     """The projection, the class token and the positions are all that is learned."""
     module = student.PatchEmbedding(4, 6, 2, 3, 5)
@@ -56,7 +56,7 @@ def test_parameters(student):
     expect(found == wanted, f"the parameters are {found}, where {wanted} are expected")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_class_token_and_positions(student):
     """Of black images, what is left is the bias, the class token and the positions."""
     positions = torch.arange(21.0).view(7, 3)

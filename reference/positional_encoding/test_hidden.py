@@ -50,7 +50,7 @@ def rounding(context):
 
 
 test_table = Check(
-    "sinusoidal gives each position the sines and cosines of its angles, in float32."
+    "sinusoidal gives each position the sines and cosines of its angles, in float32.", points=3
 )
 table = test_table.case
 for sentence, sizes, base in (
@@ -90,6 +90,7 @@ def odd_widths_work(student, rng):
 
 test_adds = Check(
     "The module adds the first n_tokens rows of the table to the tokens of each sentence.",
+    points=2,
     about=ADDS,
 )
 adds = test_adds.case
@@ -218,7 +219,9 @@ too_many(
 
 
 test_gap = Check(
-    "The gap is the largest difference between permuting before the block and after it.", about=GAP
+    "The gap is the largest difference between permuting before the block and after it.",
+    points=2,
+    about=GAP,
 )
 gap = test_gap.case
 

@@ -23,7 +23,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(5)
 def test_example(student):
     """The table of the statement comes out."""
     found = student.sinusoidal(4, 4, base=100.0)
@@ -38,7 +38,7 @@ def test_odd_width(student):
     assert_close(found, wanted, "sinusoidal(4, 1)", atol=1e-4)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_module(student):
     """The module adds the encoding to each token, and has no parameters."""
     encode = student.PositionalEncoding(2, 5)
@@ -52,7 +52,7 @@ def test_module(student):
     assert_refused(student, lambda: output_of(encode, too_many), shown)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_gap(student):
     """The gap of the encoding itself is the one of the statement."""
     x = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])  # (batch, n_tokens, d_model)

@@ -72,7 +72,7 @@ def test_written_by_hand(student, rng):
 
 test_pairs = Check(
     "Columns 2i and 2i + 1 are turned by the position over base^(2i / d_head), in every head.",
-    points=2,
+    points=4,
 )
 pairs = test_pairs.case
 pairs("Interleaved pairs with a base of 4.", rotated(X, ORDER, 4.0))
@@ -104,7 +104,9 @@ def works_where_sizes_differ(student, rng):
     return often(works(lambda: expect(student.rotate(x, ORDER).shape == x.shape, "it is another")))
 
 
-test_halves = Check("With interleaved=False, a pair is one column of each half.", about="options")
+test_halves = Check(
+    "With interleaved=False, a pair is one column of each half.", points=2, about="options"
+)
 halves = test_halves.case
 halves("interleaved=False with a base of 4.", rotated(X, ORDER, 4.0, interleaved=False))
 halves(
@@ -121,6 +123,7 @@ for shape in ((4, 2, 8), (1, 4, 1, 2), (2, 3, 4, 1, 10)):
 
 test_positions = Check(
     "Positions may be large, negative or fractions, in half precision as well.",
+    points=3,
     about=POSITIONS,
 )
 places = test_positions.case
@@ -172,6 +175,7 @@ def far_to_three_digits(student, rng):
 
 test_attention = Check(
     "Rotated queries and keys meet in each head; values are not rotated.",
+    points=2,
     about=ATTENTION,
 )
 attention = test_attention.case
@@ -231,6 +235,7 @@ def other_positions(student, rng):
 
 test_refusals = Check(
     "An odd d_head is refused, and so is another number of positions than tokens.",
+    points=2,
     about="refusals",
 )
 misuses = test_refusals.case
@@ -257,7 +262,9 @@ for count in (1, 3, 4, 6):
 misuses("Three positions for one token.", refused("rotate", drawn(2, 1, 3, 6), torch.arange(3)))
 
 
-test_gradients = Check("Gradients reach x, the queries, the keys and the values.", about="gradient")
+test_gradients = Check(
+    "Gradients reach x, the queries, the keys and the values.", points=2, about="gradient"
+)
 slopes = test_gradients.case
 slopes("The gradient of x.", in_float32(gradient("rotate", X, ORDER, 4.0)))
 slopes(
@@ -280,7 +287,9 @@ slopes(
 )
 
 
-test_any_input = Check("Views and other dtypes work; no loop is needed, and no input is modified.")
+test_any_input = Check(
+    "Views and other dtypes work; no loop is needed, and no input is modified.", points=2
+)
 inputs = test_any_input.case
 
 

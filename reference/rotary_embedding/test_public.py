@@ -36,7 +36,7 @@ def test_written_by_hand(student):
     )
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(7)
 def test_interleaved(student):
     """The example with interleaved pairs comes out."""
     wanted = [[1, 0, 1, 0], [0.5403, 0.8415, 0.9950, 0.0998], [-0.4161, 0.9093, 0.9801, 0.1987]]
@@ -44,7 +44,7 @@ def test_interleaved(student):
     assert_close(found, torch.tensor(wanted).unsqueeze(1), "the rotated x", atol=1e-4)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_halves(student):
     """The example with interleaved=False comes out."""
     wanted = [[1, 0, 1, 0], [-0.3012, 0, 1.3818, 0], [-1.3254, 0, 0.4932, 0]]
@@ -52,7 +52,7 @@ def test_halves(student):
     assert_close(found, torch.tensor(wanted).unsqueeze(1), "the rotated x", atol=1e-4)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(4)
 def test_attention(student):
     """The example of attention comes out, wherever the positions begin."""
     wanted = torch.tensor([[0.8453, 0.2817], [1.0582, 1.5291], [3.8880, 4.0850]]).unsqueeze(1)
@@ -62,7 +62,7 @@ def test_attention(student):
         assert_close(found, wanted, f"the output at positions from {first}", atol=2e-4)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(4)
 def test_refusals(student):
     """An odd d_head and a missing position are refused."""
     calls = {

@@ -52,7 +52,7 @@ def whole(*shape, among=4, dtype=torch.float64):
     return lambda rng: rng.randint(0, among, *shape).to(dtype)
 
 
-test_temperature = Check("The logits are divided by the temperature.")
+test_temperature = Check("The logits are divided by the temperature.", points=2)
 temperature = test_temperature.case
 temperature("The default.", output(LAW, drawn(3, 5)))
 for each in (0.5, 1.7):
@@ -69,7 +69,7 @@ test_cold.case("With top-k and top-p.", output(LAW, whole(4, 6, among=3), 0.0, 3
 test_cold.case("Other rows, temperature 0.", output(LAW, whole(3, 4, 5, among=3), 0.0), hidden=True)
 
 test_top_k = Check(
-    "Of the logits, the top_k largest stay, and those that equal the last.", points=1
+    "Of the logits, the top_k largest stay, and those that equal the last.", points=2
 )
 top_k = test_top_k.case
 for k in (1, 3):
@@ -101,7 +101,7 @@ def hidden_logits(rng, *shape):
     return logits
 
 
-test_top_p = Check("Of the probabilities, the likely ones with a mass of top_p stay.", points=2)
+test_top_p = Check("Of the probabilities, the likely ones with a mass of top_p stay.", points=3)
 top_p = test_top_p.case
 for p in (0.3, 0.7, 0.95):
     top_p(f"A mass of {p}.", output(LAW, drawn(6, 7), top_p=p))
@@ -153,7 +153,7 @@ def eighths(rng):
 
 EVENLY = [place / 8 for place in range(8)]
 
-test_draw = Check("`draw` counts the cumulative sums that are at most u.", about=DRAWS)
+test_draw = Check("`draw` counts the cumulative sums that are at most u.", points=2, about=DRAWS)
 test_draw.case("Random probabilities.", draws(likely(6, 5), 0.05, 0.35, 0.65, 0.95))
 test_draw.case("Where u is a cumulative sum.", draws(eighths, *EVENLY))
 test_draw.case("Other probabilities.", draws(likely(4, 9), 0.02, 0.44, 0.71, 0.99), hidden=True)
@@ -210,7 +210,7 @@ def listed(tokens, k):
     return [number(token) for token in tokens]
 
 
-test_acceptance = Check("A draft token is accepted if u·q < p.", points=2, about=ACCEPTED)
+test_acceptance = Check("A draft token is accepted if u·q < p.", points=3, about=ACCEPTED)
 acceptance = test_acceptance.case
 acceptance("One draft token.", speculated(1, last=False, times=40))
 acceptance("Four draft tokens.", speculated(4, last=False))
@@ -218,7 +218,7 @@ acceptance("Low uniform numbers.", speculated(3, 0.3, last=False))
 acceptance("A larger vocabulary.", speculated(2, last=False, vocab=11, times=30), hidden=True)
 
 test_refusal = Check(
-    "At a refusal, the last token is drawn from max(p - q, 0).", points=2, about=LAST
+    "At a refusal, the last token is drawn from max(p - q, 0).", points=4, about=LAST
 )
 test_refusal.case("The token after a refusal.", last_tokens(3))
 test_refusal.case("One draft token, accepted or refused.", last_tokens(1))

@@ -17,7 +17,7 @@ def test_by_hand(student):
     assert_written_by_hand(student, lambda: student.draw(student.distribution(LOGITS), 0.5))
 
 
-@pytest.mark.points(5)
+@pytest.mark.points(8)
 def test_worked_example(student):
     """The worked example: top-p alone, and after top-k."""
     likely = student.distribution(LOGITS, top_p=0.7)
@@ -26,7 +26,7 @@ def test_worked_example(student):
     assert_close(both, torch.tensor([0, 0.6154, 0, 0.3846, 0]), atol=1e-4)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_temperature(student, rng):
     """Temperature 0 gives all to the largest logit, and a negative one is refused."""
     assert_close(student.distribution(LOGITS, 0.0), torch.tensor([0.0, 1, 0, 0, 0]))
@@ -34,14 +34,14 @@ def test_temperature(student, rng):
         student.distribution(LOGITS, -1.0)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_draw(student):
     """A number is at most as high as the sum up to its token."""
     found = [int(student.draw(P, u)) for u in (0.0, 0.39, 0.41, 0.75, 0.95)]
     expect(found == [0, 0, 1, 2, 3], f"the tokens are {found}, not [0, 0, 1, 2, 3]")
 
 
-@pytest.mark.points(5)
+@pytest.mark.points(7)
 def test_law(student):
     """Whatever the draft, the first token has the law of the target."""
     draft, count = P.flip(0), 12

@@ -91,6 +91,7 @@ def test_written_by_hand(student, rng):
 
 test_alignment_network = Check(
     "AlignmentNetwork scores each place of the source by v . tanh(W_state s + W_source h).",
+    points=3,
     about=SCORES,
 )
 for sentence, batch, n_source, *sizes in (
@@ -110,7 +111,7 @@ test_alignment_network.case("The parameters of AlignmentNetwork.", names, about=
 
 test_step = Check(
     "A step attends with the state before it, moves the state on and gives logits.",
-    points=2,
+    points=5,
     about=STEP,
 )
 test_step.case("One step.", stepped(batch=4))
@@ -119,7 +120,9 @@ names = parameters("AttentionDecoder", *SIZES)
 test_step.case("The parameters of AttentionDecoder.", names, about="layers")
 
 
-test_lengths = Check("Behind source_lens nothing is attended to, and nothing at all with length 0.")
+test_lengths = Check(
+    "Behind source_lens nothing is attended to, and nothing at all with length 0.", points=3
+)
 lengths = test_lengths.case
 lengths("A length for each source.", decoded(torch.tensor([5, 3, 8])))
 lengths("A step with source_lens.", stepped(torch.tensor([5, 8, 1])), about=STEP)
@@ -143,7 +146,7 @@ def behind_the_source(student, rng):
 
 
 test_teacher_forcing = Check(
-    "With teacher forcing, each step gets START or the target before the one to write."
+    "With teacher forcing, each step gets START or the target before the one to write.", points=3
 )
 forced = test_teacher_forcing.case
 forced("Logits and alignment with teacher forcing.", decoded())
@@ -154,6 +157,7 @@ forced("More targets than places.", decoded(batch=2, n_source=3, n_target=7), hi
 
 test_free_running = Check(
     "Without teacher forcing, each step gets START or the most likely token of the one before.",
+    points=3,
     about=FREE,
 )
 free = test_free_running.case
@@ -170,7 +174,9 @@ def arguments_by_name(student, rng):
 
 
 test_gradients = Check(
-    "Gradients reach the first state, the encoder states and all parameters.", about="gradient"
+    "Gradients reach the first state, the encoder states and all parameters.",
+    points=2,
+    about="gradient",
 )
 slopes = test_gradients.case
 
@@ -225,7 +231,8 @@ def finite_slopes(student, rng):
 
 
 test_any_input = Check(
-    "Sizes of one, views and other dtypes work; no loop is needed, and no input is modified."
+    "Sizes of one, views and other dtypes work; no loop is needed, and no input is modified.",
+    points=2,
 )
 inputs = test_any_input.case
 for sentence, sizes in (
@@ -332,7 +339,9 @@ def growth(student, rng):
 
 
 test_losses = Check(
-    "train_decoder learns from all examples and returns the loss of each step.", about=LOSSES
+    "train_decoder learns from all examples and returns the loss of each step.",
+    points=3,
+    about=LOSSES,
 )
 losses = test_losses.case
 
@@ -434,7 +443,7 @@ for n_examples in (240, 5):
 
 
 test_reports = Check(
-    "train_decoder calls report with the number and the loss of each step.", about=REPORTS
+    "train_decoder calls report with the number and the loss of each step.", points=2, about=REPORTS
 )
 
 
@@ -474,7 +483,7 @@ def encode(tokens):
     return torch.cat([F.one_hot(tokens, 11), places.expand(len(tokens), -1, -1)], dim=2)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(5)
 @pytest.mark.needs(
     *("test_alignment_network", "test_step", "test_teacher_forcing", "test_free_running"),
     *("test_gradients", "test_losses"),

@@ -61,7 +61,7 @@ test_other_slopes.case("3, 6 and 20 heads.", slopes(3, 6, 20))
 test_other_slopes.case("Many heads.", slopes(5, 7, 9, 15, 24, 31, 40), hidden=True)
 
 
-test_window = Check("Token i attends to itself and the window - 1 tokens before it.", points=2)
+test_window = Check("Token i attends to itself and the window - 1 tokens before it.", points=4)
 window = test_window.case
 window("Seven tokens, a window of three.", output(SLIDING, *inputs(), 3))
 window("Six tokens, a window of three.", output(SLIDING, *inputs(n_tokens=6), 3))
@@ -71,7 +71,7 @@ window(
 window("A window of two.", output(SLIDING, *inputs(n_tokens=9), 2))
 window("Nine tokens, a window of four.", output(SLIDING, *inputs(1, 2, 9, 5), 4), hidden=True)
 
-test_any_size = Check("Any length and any window work.", points=2, about="options")
+test_any_size = Check("Any length and any window work.", points=3, about="options")
 size = test_any_size.case
 for n_tokens, width in ((7, 1), (7, 7), (7, 6), (7, 8), (7, 50), (8, 5), (11, 4)):
     sentence = f"{n_tokens} tokens, a window of {width}."
@@ -89,7 +89,7 @@ for shape in ((2, 3, 1, 4), (1, 3, 7, 4), (2, 1, 7, 4), (2, 3, 7, 1)):
 
 
 test_bias = Check(
-    "With slopes, a score is lowered by the slope times the distance.", points=2, about=BIAS
+    "With slopes, a score is lowered by the slope times the distance.", points=3, about=BIAS
 )
 bias = test_bias.case
 bias("Three slopes.", output(SLIDING, *inputs(), 3, THREE))
@@ -141,7 +141,7 @@ test_gradients.case(
 
 
 test_memory = Check(
-    "Memory and operations do not grow faster than n_tokens * window.", points=2, about=MEMORY
+    "Memory and operations do not grow faster than n_tokens * window.", points=3, about=MEMORY
 )
 
 

@@ -57,7 +57,7 @@ def test_written_by_hand(student, rng):
 
 
 test_weights = Check(
-    "The weights are the softmax over the keys of scores divided by the temperature."
+    "The weights are the softmax over the keys of scores divided by the temperature.", points=2
 )
 for shape, temperature, aspect in (
     ((2, 3, 5), 0.5, "values"),
@@ -243,7 +243,7 @@ def far_products(student, rng):
     return student.variance_of_products(queries, torch.ones_like(queries))
 
 
-test_scale = Check("`scale` divides the scores by the root of d_key.", about=SCALE)
+test_scale = Check("`scale` divides the scores by the root of d_key.", points=2, about=SCALE)
 scaled = test_scale.case
 for sentence, shape, d_key in (
     ("Scores of vectors of size 7.", (2, 3, 5), 7),

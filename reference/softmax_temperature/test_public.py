@@ -35,7 +35,7 @@ def test_by_hand(student, rng):
     assert_written_by_hand(student, *calls_of(student, rng, 2, 3).values())
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_worked_example(student):
     """The worked example: the scores 1, 2, 3 with temperatures from 0.1 to 10."""
     scores = torch.tensor([1.0, 2.0, 3.0])
@@ -53,7 +53,7 @@ def test_worked_example(student):
         assert_close(student.entropy(exact), torch.tensor(nats), "the entropy", atol=1e-4)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_weights_of_zero(student):
     """A weight of 0 adds 0 to the entropy, and its gradient is finite."""
     weights = torch.tensor([[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]], requires_grad=True)

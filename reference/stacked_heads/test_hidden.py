@@ -74,7 +74,7 @@ def test_written_by_hand(student, rng):
 
 test_heads_side_by_side = Check(
     "The outputs of the heads are joined along the features, in the order of the heads.",
-    points=2,
+    points=3,
 )
 values = test_heads_side_by_side.case
 values("Five heads of size 4.", output(stacked(), X))
@@ -182,6 +182,7 @@ options("Whether as many tokens work as the context is long.", full, about="valu
 
 test_split_weights = Check(
     "split_weights gives three matrices with the rows of all heads; biases are refused.",
+    points=2,
     about=Aspect("split", "what `split_weights` returns"),
 )
 splitting = test_split_weights.case

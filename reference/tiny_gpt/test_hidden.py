@@ -100,7 +100,7 @@ def test_written_by_hand(student, rng):
 
 test_logits = Check(
     "The logits are those of embeddings, blocks, final norm and the token embedding as the head.",
-    points=2,
+    points=5,
 )
 logits = test_logits.case
 logits("Fewer tokens than the context is long.", output(gpt(), tokens(2, 5)))
@@ -116,6 +116,7 @@ logits("A context of one token.", shortest, about="single", hidden=True)
 
 test_parameters = Check(
     "There are the parameters of the statement, and no others; embeddings start small.",
+    points=3,
     about="layers",
 )
 layers = test_parameters.case
@@ -137,7 +138,9 @@ def start(student, rng):
 
 
 test_context = Check(
-    "context_length tokens are accepted; for more, forward raises an error.", about="refusals"
+    "context_length tokens are accepted; for more, forward raises an error.",
+    points=3,
+    about="refusals",
 )
 too_many = test_context.case
 too_many("One token more than the context is long.", refused(gpt(), tokens(2, CONTEXT + 1)))
@@ -149,6 +152,7 @@ too_many("Two tokens for a context of one.", two, hidden=True)
 
 test_gradients = Check(
     "In both modes, gradients reach all parameters, and are the slopes of the logits.",
+    points=3,
     about="gradient",
 )
 slopes = test_gradients.case
@@ -158,6 +162,7 @@ slopes("The gradients in training.", gradient(gpt(training=True), tokens(2, CONT
 
 test_dropout = Check(
     "In training, embeddings and blocks drop values at the rate; in eval mode, nothing is.",
+    points=3,
     about="training",
 )
 training = test_dropout.case
@@ -200,7 +205,7 @@ def rate_of_each_part(student, rng):
 
 
 test_any_input = Check(
-    "The model converts to other dtypes and devices; what the functions get may be views."
+    "The model converts to other dtypes and devices; what the functions get may be views.", points=3
 )
 inputs = test_any_input.case
 
@@ -276,7 +281,7 @@ def converted(student, rng):
 
 
 test_no_python_loops = Check(
-    "No Python loop runs over batch, tokens or windows, nor over the places of the mask."
+    "No Python loop runs over batch, tokens or windows, nor over the places of the mask.", points=3
 )
 
 
@@ -312,7 +317,7 @@ def growth(student, rng):
 
 test_loss = Check(
     "The loss is the mean cross-entropy of each next token, given the tokens before it.",
-    points=2,
+    points=5,
     about=LOSS,
 )
 losses = test_loss.case
@@ -349,7 +354,9 @@ def gradient_of_the_loss(student, rng):
 
 
 test_windows = Check(
-    "random_windows draws pieces of the text; each place is as likely as any other.", about=WINDOWS
+    "random_windows draws pieces of the text; each place is as likely as any other.",
+    points=3,
+    about=WINDOWS,
 )
 windows = test_windows.case
 whole = lambda rng: rng.permutation(12)  # noqa: E731
@@ -411,7 +418,7 @@ def places_are_alike(student, rng):
 
 test_training_steps = Check(
     "train_gpt takes the steps of the statement, in training mode, and ends in eval mode.",
-    points=2,
+    points=5,
     about=STEPS,
 )
 steps = test_training_steps.case
@@ -480,6 +487,7 @@ def reported_steps(student, rng):
 
 test_greedy = Check(
     "At temperature 0, each token is the most likely one after the last context_length tokens.",
+    points=3,
     about=TEXT,
 )
 greedy = test_greedy.case
@@ -526,6 +534,7 @@ def longer_than_the_context(student, rng):
 
 test_sampling = Check(
     "Tokens are drawn with the probabilities softmax(logits / temperature), of the top_k if given.",
+    points=3,
     about=DRAWN,
 )
 sampling = test_sampling.case
@@ -644,6 +653,7 @@ def frequencies(student, rng):
 
 test_generate_options = Check(
     "generate drops nothing, keeps the mode of the model, and refuses what makes no sense.",
+    points=3,
     about="refusals",
 )
 options = test_generate_options.case
@@ -707,7 +717,7 @@ def cross_entropy(made, windows):
     return F.cross_entropy(found, windows[:, 1:].flatten()).item()
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(5)
 @pytest.mark.needs("test_logits", "test_parameters", "test_context", "test_gradients")
 @pytest.mark.needs("test_dropout", "test_loss", "test_windows", "test_training_steps")
 @pytest.mark.needs("test_sampling")

@@ -60,7 +60,7 @@ def test_by_hand(student, rng):
     assert_written_by_hand(student, lambda: output_of(student.TinyGPT(*SIZES, 0.0), tokens))
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(8)
 def test_worked_example(student):
     """The logits, the loss and the texts of the worked example."""
     model = worked(student)
@@ -74,7 +74,7 @@ def test_worked_example(student):
         assert_close(found, torch.tensor([text]), f"the text after {prompt}")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(6)
 def test_parts(student):
     """The model has the parameters of the statement, and no others."""
     found = parameter_shapes(student.TinyGPT(*SIZES, 0.0))
@@ -93,7 +93,7 @@ def test_parts(student):
         expect(shape == (48, 12), f"block {layer} has no feed-forward network of 48 units")
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(8)
 def test_agrees_with_torch(student, rng):
     """With the same weights, the logits are those of torch's encoder layers."""
     model, tokens = random_model(student, rng), rng.randint(0, 11, 3, 6)
@@ -152,7 +152,7 @@ def test_dropout(student):
         assert_dropped(features < half, 0.4, f"features, of those that {place} adds,")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(6)
 def test_next_token_loss(student, rng):
     """The loss is the cross-entropy of each next token, given the tokens before it."""
     model, windows = random_model(student, rng), rng.randint(0, 11, 3, 8)
@@ -162,7 +162,7 @@ def test_next_token_loss(student, rng):
     assert_close(in_float64(loss), expected, "the loss")
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(6)
 def test_random_windows(student):
     """Windows are pieces of the text, from its first place to its last."""
     text = torch.arange(10) * 10
@@ -176,7 +176,7 @@ def test_random_windows(student):
         student.random_windows(text, 3, 11)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(5)
 def test_generate(student, rng):
     """generate draws from the top_k, keeps the mode, and refuses what makes no sense."""
     model, prompt = random_model(student, rng), rng.randint(0, 11, 1, 9)
@@ -193,7 +193,7 @@ def test_generate(student, rng):
             student.generate(model, prompt, 1, *options)
 
 
-@pytest.mark.points(1)
+@pytest.mark.points(3)
 def test_too_many_tokens(student, rng):
     """More tokens than the context is long are refused."""
     model = student.TinyGPT(*SIZES, 0.0)
@@ -224,7 +224,7 @@ def test_whole_tensors(student, rng):
     assert_unchanged(student, lambda tokens: output_of(model, tokens), view, names=["tokens"])
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(8)
 @pytest.mark.needs("test_worked_example", "test_next_token_loss", "test_random_windows")
 def test_stories(student):
     """After 500 steps on the stories, the loss on stories that are new is at most 1.2."""

@@ -117,7 +117,7 @@ def test_written_by_hand(student, rng):
 
 test_logits = Check(
     "The logits are those of embedding, blocks, final norm and the token embedding as the head.",
-    points=2,
+    points=6,
 )
 logits = test_logits.case
 logits("Fewer tokens than the context is long.", output(reading(), tokens(2, 5)))
@@ -132,6 +132,7 @@ logits("One token more than the context is long.", ask, about="refusals")
 
 test_parameters = Check(
     "There are the parameters of the statement, and no others; the embedding starts small.",
+    points=3,
     about="layers",
 )
 layers = test_parameters.case
@@ -149,7 +150,7 @@ def start(student, rng):
 
 test_caches = Check(
     "The logits of chunks are those of the whole sequence; each block has a cache of its own.",
-    points=3,
+    points=8,
     about=CHUNKS,
 )
 cached = test_caches.case
@@ -185,7 +186,7 @@ def beyond_the_context(student, rng):
 
 test_any_input = Check(
     "Dropout, gradients, dtypes, devices and views are those of the blocks; no loop is needed.",
-    points=2,
+    points=6,
 )
 usable = test_any_input.case
 usable("The gradients of the parameters.", gradient(reading(), tokens(2, 5)), about="gradient")
@@ -217,7 +218,7 @@ def growth(student, rng):
 
 test_steps = Check(
     "train_llama takes the steps of the statement, in training mode, and ends in eval mode.",
-    points=4,
+    points=11,
     about=STEPS,
 )
 steps = test_steps.case
@@ -280,7 +281,7 @@ def reported_steps(student, rng):
 
 test_bits = Check(
     "bits_per_byte is the bits of all tokens but the first, for each byte of the text.",
-    points=2,
+    points=6,
     about=BITS,
 )
 bits = test_bits.case
@@ -305,7 +306,7 @@ bits("Texts of forty and more bytes.", bits_of(*range(40, 60)), hidden=True)
 
 test_text = Check(
     "continue_text draws each token with its number, from the distribution that is asked for.",
-    points=2,
+    points=5,
     about=TEXT,
 )
 text = test_text.case
@@ -377,7 +378,7 @@ def new_notes(rng):
     return "".join(words).encode()
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(5)
 @pytest.mark.needs("test_logits", "test_parameters", "test_caches", "test_any_input")
 @pytest.mark.needs("test_steps", "test_bits", "test_text")
 def test_notes(student, rng):

@@ -56,7 +56,7 @@ def test_written_by_hand(student, rng):
     assert_written_by_hand(student, *(functools.partial(called, each) for each in (V1, V2)))
 
 
-test_formula = Check("V1 and V2 give the output of the formula.", points=2)
+test_formula = Check("V1 and V2 give the output of the formula.", points=3)
 test_gradients = Check(
     "Gradients reach x and all parameters, and are the slopes of the output.", about="gradient"
 )
@@ -278,7 +278,9 @@ def pair(student, rng, *sizes, frozen=False):
 
 
 test_copy = Check(
-    "After copy_weights, V1 has the weights of V2, and gives the same outputs.", about=COPY
+    "After copy_weights, V1 has the weights of V2, and gives the same outputs.",
+    points=2,
+    about=COPY,
 )
 
 

@@ -60,7 +60,7 @@ def test_by_hand(student, rng):
     assert_written_by_hand(student, *calls)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_worked_example(student):
     """The worked example: the outputs of V1 for six tokens, after torch.manual_seed(123)."""
     output = output_of(with_weights(student.SelfAttentionV1(3, 2), AFTER_123), TOKENS)
@@ -68,7 +68,7 @@ def test_worked_example(student):
     assert_close(output[:3], expected, "the output for tokens 1 to 3", atol=1e-4)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(3)
 def test_worked_example_of_linear_layers(student):
     """The worked example: the outputs of V2 for six tokens, after torch.manual_seed(789)."""
     output = output_of(with_weights(student.SelfAttentionV2(3, 2), AFTER_789), TOKENS)

@@ -71,11 +71,11 @@ def saved(student, rng):
 
 test_pre_norm = Check(
     "norm_first=True, the default: x + attention(norm1(x)), then x + feed_forward(norm2(x)).",
-    points=3,
+    points=2,
 )
 test_post_norm = Check(
     "norm_first=False: norm1(x + attention(x)), then norm2(x + feed_forward(x)).",
-    points=3,
+    points=2,
     about="post-norm",
 )
 pre_norm, post_norm = test_pre_norm.case, test_post_norm.case
@@ -123,7 +123,7 @@ for order, norm_first in ORDERS:
 
 test_dropout = Check(
     "Training drops the outputs of both sub-layers before they are added, never x itself.",
-    points=2,
+    points=1,
     about="training",
 )
 training = test_dropout.case

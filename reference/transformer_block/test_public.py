@@ -85,7 +85,7 @@ def test_zeroed_sub_layers(student, rng):
     assert_close(output_of(block, x), x)
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(2)
 def test_dropout(student, rng):
     """At dropout 1, the sub-layers add nothing: pre-norm returns x, post-norm applies its norms."""
     x = rng.randn(2, 5, 12, dtype=torch.float32)
@@ -97,7 +97,7 @@ def test_dropout(student, rng):
     assert_close(output_of(block, x), normed, "the output in post-norm")
 
 
-@pytest.mark.points(3)
+@pytest.mark.points(2)
 @pytest.mark.parametrize("norm_first", [True, False], ids=["pre_norm", "post_norm"])
 def test_agrees_with_torch(student, rng, norm_first):
     """With the same weights, the block gives the same output as torch's encoder layer."""
