@@ -1,4 +1,4 @@
-"""The grader in a notebook: `%%check`, `%%example`, `grader.check` and `grader.show`.
+"""The grader in a notebook: `%%check`, `%%example`, `grader.check`, `grader.answer`, `grader.show`.
 
 The kernel has run the student's code, so it is not trusted with the verdict: the cells' texts go
 to a separate process, which grades them like a notebook that is handed in.
@@ -42,7 +42,9 @@ _standby = Standby()
 MAX_NAMED = 8  # names in a message, of those that a cell defines
 MAX_OTHERS = 200  # lines shown of a check that does not finish
 CHECKED = re.compile(r"\s*%%check\b[ \t]*(\S*)")
-_OWN_CALLS = re.compile(r"^([ \t]*)((?:import grader|grader\.(?:check|show)\(.*\))[ \t]*)$", re.M)
+_OWN_CALLS = re.compile(
+    r"^([ \t]*)((?:import grader|grader\.(?:check|answer|show)\(.*\))[ \t]*)$", re.M
+)
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,21 @@ def check(name: str, *, seed: int | None = None) -> NotebookVerdict:
     for place in checked[:-1]:  # earlier tries of a `%%check` cell do not count
         cells[place] = "pass"
     return _graded(course, exercise, cells, seed)
+
+
+def answer(name: str, given: object, *, question: int = 1) -> None:
+    """Print whether an answer is right, and why; or a sentence that helps. It earns no points."""
+    questions = _course()[name].questions
+    if not 1 <= question <= len(questions):
+        problem = f"{name} has no question {question}"
+        raise RequestError(problem, f"its notebook has {len(questions)}")
+    asked = questions[question - 1]
+    if given is ...:
+        click.echo("write your answer in place of the dots")
+    elif asked.accepts(given):
+        click.echo(f"Right. {asked.because}")
+    else:
+        click.echo(f"Not yet. {asked.nudge}")
 
 
 def _graded(
@@ -250,11 +267,12 @@ def _forgetting(names: Iterable[str], cell: str) -> list[str]:
 def run_example(exercise: Exercise, code: str, names: Mapping[str, Any]) -> Any:
     """Return the value of an example's last line; print a sentence if the code is not written yet.
 
-    It sees the `names` of the notebook and leaves them as they are.
+    Pictures of other lines are displayed. It sees the `names` of the notebook, and leaves them as
+    they are.
     """
     missing = [name for name in exercise.implements if name not in names]
     if missing:
-        click.echo(f"{missing[0]} is not defined yet: run the cell above first")
+        click.echo(f"{missing[0]} is not defined yet: run the cells above first")
         return None
     try:
         return _value_of(code, dict(names))
@@ -264,13 +282,19 @@ def run_example(exercise: Exercise, code: str, names: Mapping[str, Any]) -> Any:
 
 
 def _value_of(code: str, names: dict[str, Any]) -> Any:
-    """Run code; return the value of its last line, or None if that is no expression."""
-    tree = ast.parse(code)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "<example>", "exec"), names)
-    if not isinstance(last, ast.Expr):
-        return None
-    return eval(compile(ast.Expression(last.value), "<example>", "eval"), names)
+    """Run code; return the value of its last line, or None, and display the pictures before."""
+    from IPython.display import display  # noqa: PLC0415, slow, and there in a notebook
+
+    value = None
+    for statement in ast.parse(code).body:
+        if isinstance(value, Picture):
+            display(value)  # type: ignore[no-untyped-call]
+        value = None
+        if isinstance(statement, ast.Expr):
+            value = eval(compile(ast.Expression(statement.value), "<example>", "eval"), names)
+        else:
+            exec(compile(ast.Module([statement], []), "<example>", "exec"), names)
+    return value
 
 
 def _make_importable(exercise: Exercise, cell: str, names: Mapping[str, Any]) -> None:
