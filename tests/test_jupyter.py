@@ -137,6 +137,7 @@ def test_the_same_course_gives_the_same_notebooks_without_outputs(course: Course
     for last in ("-code", "-example"):
         ids = [cell["id"] for cell in whole if cell["id"].endswith(last)]
         assert ids == [f"{name}{last}" for name in course.names]
+    assert not any("-piece-" in cell["id"] for cell in whole)
 
 
 @pytest.mark.parametrize("root", [SAMPLING.parent.parent, SAMPLING], ids=["attention", "sampling"])

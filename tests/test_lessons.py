@@ -216,7 +216,6 @@ def test_each_exercise_asks_for_a_prediction_and_something_at_the_end(course: Co
         assert exercise.predict, exercise.name
         assert 1 <= len(exercise.questions) <= 2, exercise.name
         assert [each.problem for each in exercise.questions if each.problem] == []
-        assert len(exercise.example.splitlines()) <= 20, exercise.name
 
 
 def test_the_worked_examples_run_on_the_solutions(

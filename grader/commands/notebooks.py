@@ -82,11 +82,15 @@ def notebooks(course: Course, address: HandOutAddress | None = None) -> dict[str
     """
     made = {}
     for exercise in course.exercises:
-        cells = [*_setup(exercise.name, address), *_cells(exercise)]
+        pieces = _pieces(exercise)
+        cells = [*_setup(exercise.name, address), *_cells(exercise, pieces)]
         made[f"{exercise.name}.ipynb"] = _written(cells)
     if course.lists and not course.chosen:
         return made
-    cells = [cell for exercise in course.exercises for cell in _cells(exercise)]
+    # Not in pieces: a cell that imports nothing may mean the names of any exercise's cell, so the
+    # search for forbidden functions would look through all of them.
+    whole = [(exercise, [_stub_code(exercise)]) for exercise in course.exercises]
+    cells = [cell for exercise, code in whole for cell in _cells(exercise, code)]
     title = _markdown("title", f"# {course.title}\n\n![{PATH}](attachment:{PATH})")
     title["attachments"] = {PATH: {"image/svg+xml": path_picture(stops_of(course))}}
     made[f"{WHOLE}.ipynb"] = _written([title, *_setup(WHOLE, address), *cells])
@@ -106,10 +110,11 @@ def stops_of(course: Course) -> list[Stop]:
     ]
 
 
-def _cells(exercise: Exercise) -> Iterator[nbformat.NotebookNode]:
-    stub, name = make_stub(exercise), exercise.name
-    yield _markdown(f"{name}-task", _with_formula(statement_of(stub), exercise.formula.strip()))
-    *pieces, last = _pieces(_without_statement(stub), exercise)
+def _cells(exercise: Exercise, code: list[str]) -> Iterator[nbformat.NotebookNode]:
+    """Yield the cells of an exercise, with its code in one or several pieces."""
+    name, statement = exercise.name, statement_of(make_stub(exercise))
+    yield _markdown(f"{name}-task", _with_formula(statement, exercise.formula.strip()))
+    *pieces, last = code
     how = IN_PIECES if pieces else HOW
     told = HELP.format(name=name) + (EXAMPLE if exercise.example else "")
     yield _markdown(f"{name}-how", how.format(count=len(pieces) + 1, help=told))
@@ -135,12 +140,13 @@ def _asked(question: LessonQuestion) -> str:
     return f"{question.asks.strip()}\n\n{choices}".strip()
 
 
-def _pieces(code: str, exercise: Exercise) -> list[str]:
-    """Return a stub's code as a text for each definition to write.
+def _pieces(exercise: Exercise) -> list[str]:
+    """Return the code of a stub as a text for each definition to write.
 
     The first text has everything above, and what is given stays with the definition before it.
     """
-    lines, starts = code.splitlines(), list[int]()
+    code, starts = _stub_code(exercise), list[int]()
+    lines = code.splitlines()
     for node in syntax_tree(code).body:
         if not isinstance(node, ast.FunctionDef | ast.ClassDef):
             continue
@@ -168,8 +174,9 @@ def _with_formula(statement: str, formula: str) -> str:
     return "\n\n".join([*paragraphs[:place], f"$$\n{formula}\n$$", *paragraphs[place:]])
 
 
-def _without_statement(stub: str) -> str:
-    return stub.partition('"""')[2].partition('"""')[2].strip() + "\n"
+def _stub_code(exercise: Exercise) -> str:
+    """Return the code of a stub, below the statement."""
+    return make_stub(exercise).partition('"""')[2].partition('"""')[2].strip() + "\n"
 
 
 def _setup(name: str, address: HandOutAddress | None) -> Iterator[nbformat.NotebookNode]:
