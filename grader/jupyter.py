@@ -1,4 +1,4 @@
-"""The grader in a notebook: `%%check`, `%%example`, `grader.check` and `grader.show`.
+"""The grader in a notebook: `%%check`, `%%example`, `grader.check`, `grader.answer`, `grader.show`.
 
 The kernel has run the student's code, so it is not trusted with the verdict: the cells' texts go
 to a separate process, which grades them like a notebook that is handed in.
@@ -43,7 +43,7 @@ MAX_NAMED = 8  # names in a message, of those that a cell defines
 MAX_OTHERS = 200  # lines shown of a check that does not finish
 CHECKED = re.compile(r"\s*%%check\b[ \t]*(\S*)")
 _OWN_CALLS = re.compile(
-    r"^([ \t]*)((?:import grader|grader\.(?:check|show|tour)\(.*\))[ \t]*)$", re.M
+    r"^([ \t]*)((?:import grader|grader\.(?:check|answer|show|tour)\(.*\))[ \t]*)$", re.M
 )
 
 
@@ -103,6 +103,21 @@ def tour() -> NotebookVerdict:
     """Lead a sentence through the exercises of this notebook and of the files beside it."""
     course = _course()
     return _graded(course, course.leader_of_tour(), _cells_so_far(), tour=True)
+
+
+def answer(name: str, given: object, *, question: int = 1) -> None:
+    """Print whether an answer is right, and why; or a sentence that helps. It earns no points."""
+    questions = _course()[name].questions
+    if not 1 <= question <= len(questions):
+        problem = f"{name} has no question {question}"
+        raise RequestError(problem, f"its notebook has {len(questions)}")
+    asked = questions[question - 1]
+    if given is ...:
+        click.echo("write your answer in place of the dots")
+    elif asked.accepts(given):
+        click.echo(f"Right. {asked.because}")
+    else:
+        click.echo(f"Not yet. {asked.nudge}")
 
 
 def _graded(
@@ -263,11 +278,12 @@ def _forgetting(names: Iterable[str], cell: str) -> list[str]:
 def run_example(exercise: Exercise, code: str, names: Mapping[str, Any]) -> Any:
     """Return the value of an example's last line; print a sentence if the code is not written yet.
 
-    It sees the `names` of the notebook and leaves them as they are.
+    Pictures of other lines are displayed. It sees the `names` of the notebook, and leaves them as
+    they are.
     """
     missing = [name for name in exercise.implements if name not in names]
     if missing:
-        click.echo(f"{missing[0]} is not defined yet: run the cell above first")
+        click.echo(f"{missing[0]} is not defined yet: run the cells above first")
         return None
     try:
         return _value_of(code, dict(names))
@@ -277,13 +293,19 @@ def run_example(exercise: Exercise, code: str, names: Mapping[str, Any]) -> Any:
 
 
 def _value_of(code: str, names: dict[str, Any]) -> Any:
-    """Run code; return the value of its last line, or None if that is no expression."""
-    tree = ast.parse(code)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "<example>", "exec"), names)
-    if not isinstance(last, ast.Expr):
-        return None
-    return eval(compile(ast.Expression(last.value), "<example>", "eval"), names)
+    """Run code; return the value of its last line, or None, and display the pictures before."""
+    from IPython.display import display  # noqa: PLC0415, slow, and there in a notebook
+
+    value = None
+    for statement in ast.parse(code).body:
+        if isinstance(value, Picture):
+            display(value)  # type: ignore[no-untyped-call]
+        value = None
+        if isinstance(statement, ast.Expr):
+            value = eval(compile(ast.Expression(statement.value), "<example>", "eval"), names)
+        else:
+            exec(compile(ast.Module([statement], []), "<example>", "exec"), names)
+    return value
 
 
 def _make_importable(exercise: Exercise, cell: str, names: Mapping[str, Any]) -> None:

@@ -102,6 +102,12 @@ def run(
     ]
 
 
+def run_by_id(notebook: nbformat.NotebookNode, folder: Path) -> dict[str, Mapping[str, Any]]:
+    """Run a notebook; return what each of its code cells displays and prints, by the cell's id."""
+    ids = [cell.id for cell in notebook.cells if cell.cell_type == "code"]
+    return dict(zip(ids, run(notebook, folder), strict=True))
+
+
 def filled(text: str, solutions: Mapping[str, str]) -> nbformat.NotebookNode:
     """Return a notebook with solutions in its cells, as far as there are any."""
     notebook = nbformat.reads(text, as_version=4)
@@ -128,7 +134,10 @@ def test_the_same_course_gives_the_same_notebooks_without_outputs(course: Course
         nbformat.validate(notebook)
         assert all(not cell.get("outputs") for cell in notebook.cells)
     whole = json.loads(first["course.ipynb"])["cells"]
-    assert sum(cell["cell_type"] == "code" for cell in whole) == 2 * len(course.names) + 1
+    for last in ("-code", "-example"):
+        ids = [cell["id"] for cell in whole if cell["id"].endswith(last)]
+        assert ids == [f"{name}{last}" for name in course.names]
+    assert not any("-piece-" in cell["id"] for cell in whole)
 
 
 @pytest.mark.parametrize("root", [SAMPLING.parent.parent, SAMPLING], ids=["attention", "sampling"])
@@ -138,7 +147,10 @@ def test_a_notebook_shows_the_formula_of_its_exercise(root: Path) -> None:
         cells = json.loads(notebooks(course)[f"{exercise.name}.ipynb"])["cells"]
         task = "".join(next(cell for cell in cells if cell["cell_type"] == "markdown")["source"])
         assert exercise.formula.strip()
-        assert f"\n\n$$\n{exercise.formula.strip()}\n$$\n\n    " in task
+        assert f"\n\n$$\n{exercise.formula.strip()}\n$$\n\n" in task
+        before, _, after = task.partition("\n\n$$\n")
+        assert before.endswith((".", ":", ")", "    ")) or "\n    " in before
+        assert "Write" in after
 
 
 @pytest.mark.parametrize("root", [SAMPLING.parent.parent, SAMPLING], ids=["attention", "sampling"])
@@ -153,7 +165,8 @@ def test_a_formula_closes_what_it_opens(root: Path) -> None:
 
 def test_an_exercise_needs_neither_formula_nor_example(tiny_course: Course) -> None:
     cells = json.loads(notebooks(tiny_course)["scale.ipynb"])["cells"]
-    assert [cell["id"] for cell in cells] == ["setup", "scale-task", "scale-how", "scale-code"]
+    ids = [cell["id"].removeprefix("scale-") for cell in cells]
+    assert ids == ["setup", "task", "how", "piece-1", "code"]
     assert "$$" not in "".join(cells[1]["source"])
     assert "%%example" not in "".join(cells[2]["source"])
 
@@ -163,9 +176,10 @@ def test_the_course_in_a_notebook_passes_with_the_solutions(
     course: Course, students: Path, solutions: dict[str, str]
 ) -> None:
     text = (students / "exercises" / NOTEBOOKS / "course.ipynb").read_text()
-    _, *shown = run(filled(text, solutions), students)
-    taken = course.choose("full").exercises
-    for exercise, data, example in zip(taken, shown[::2], shown[1::2], strict=True):
+    shown = run_by_id(filled(text, solutions), students)
+    for exercise in course.choose("full").exercises:
+        data, example = (shown[f"{exercise.name}-{cell}"] for cell in ("code", "example"))
+        assert shown[f"{exercise.name}-answer-1"]["stdout"].startswith("write your answer")
         assert re.search(rf"{exercise.points} / {exercise.points}\b.*passed", data["text/plain"])
         assert data["text/html"].startswith("<iframe")
         assert EXAMPLES[exercise.name] in example["text/plain"]
@@ -194,8 +208,9 @@ def test_the_second_course_in_a_notebook_passes_with_its_solutions(
     assert cli("init", mine, "--notebooks", "--course", SAMPLING).code == 0
     text = (mine / "exercises" / NOTEBOOKS / "course.ipynb").read_text()
     texts = {name: course[name].read("solution.py") for name in course.names}
-    _, *shown = run(filled(text, texts), mine)
-    for exercise, data, example in zip(course.exercises, shown[::2], shown[1::2], strict=True):
+    shown = run_by_id(filled(text, texts), mine)
+    for exercise in course.exercises:
+        data, example = (shown[f"{exercise.name}-{cell}"] for cell in ("code", "example"))
         assert f"{exercise.points} / {exercise.points}" in data["text/plain"]
         assert EXAMPLES[exercise.name] in example["text/plain"]
 
@@ -206,21 +221,55 @@ def test_an_example_of_a_stub_says_what_is_not_written_yet(
 ) -> None:
     course = course.choose("full")  # as in the students' copy
     text = (students / "exercises" / NOTEBOOKS / "course.ipynb").read_text()
-    notebook = filled(text, {})
-    notebook.cells = [cell for cell in notebook.cells if not CHECKED.fullmatch(cell.source)]
-    notebook.cells += [
-        nbformat.v4.new_code_cell(cell.source.partition("\n")[2] if defines else cell.source)
-        for cell in filled(text, {"transformer_block": solutions["transformer_block"]}).cells
-        if (defines := CHECKED.fullmatch(cell.source)) or cell.source.startswith("%%example")
+    notebook = filled(text, {"transformer_block": solutions["transformer_block"]})
+    setup, *code = (cell for cell in notebook.cells if cell.cell_type == "code")
+    unknown = [cell for cell in code if cell.source.startswith("%%example")]
+    stubs = [
+        nbformat.v4.new_code_cell(CHECKED.sub(_body, cell.source), id=f"again-{cell.id}")
+        for cell in code
+        if "-answer-" not in cell.id
     ]
-    _, *shown = run(notebook, students)
-    unknown, shown = shown[: len(course.names)], shown[len(course.names) :]
-    for exercise, example in zip(course.exercises, unknown, strict=True):
-        name = exercise.implements[0]
-        assert example == {"stdout": f"{name} is not defined yet: run the cell above first\n"}
-    for exercise, example in zip(course.exercises, shown[1::2], strict=True):
+    notebook.cells = [setup, *unknown, *stubs]
+    shown = run_by_id(notebook, students)
+    for exercise in course.exercises:
+        says = f"{exercise.implements[0]} is not defined yet: run the cells above first\n"
+        assert shown[f"{exercise.name}-example"] == {"stdout": says}
+        example = shown[f"again-{exercise.name}-example"]
         unwritten = example["stdout"].removeprefix("not written yet: fill in ").strip()
         assert unwritten in (exercise.name, *exercise.requires)
+
+
+def _body(checked: re.Match[str]) -> str:
+    return checked[0].removeprefix(checked[1])
+
+
+@pytest.mark.slow
+def test_the_pieces_of_a_task_are_graded_together(
+    cli: Cli, students: Path, solutions: dict[str, str], tmp_path: Path
+) -> None:
+    text = (students / "exercises" / NOTEBOOKS / "dictionary_lookup.ipynb").read_text()
+    first, _, second = solutions["dictionary_lookup"].partition("\n\n\ndef lookup")
+    notebook = nbformat.reads(text, as_version=4)
+    cells = {cell.id: cell for cell in notebook.cells}
+    piece, last = (cells[f"dictionary_lookup-{each}"] for each in ("piece-1", "code"))
+    last.source = f"%%check dictionary_lookup\ndef lookup{second}"
+    piece.source = first
+    handed_in = tmp_path / "s001" / "dictionary_lookup.ipynb"
+    handed_in.parent.mkdir()
+    nbformat.write(notebook, handed_in)
+    answers = cells["dictionary_lookup-answer-1"]
+    answers.source = answers.source.replace("...", "8.0")
+    alone = [cells["setup"], nbformat.v4.new_code_cell(last.source, id="alone")]
+    shown = run_by_id(notebook, students)
+    assert re.search(r"12 / 12\b.*passed", shown["dictionary_lookup-code"]["text/plain"])
+    assert EXAMPLES["dictionary_lookup"] in shown["dictionary_lookup-example"]["text/plain"]
+    assert shown["dictionary_lookup-answer-1"]["stdout"].startswith("Right. ")
+    assert shown["dictionary_lookup-answer-2"]["stdout"].startswith("write your answer")
+    nothing = run_by_id(nbformat.v4.new_notebook(cells=alone), students)
+    assert "defines no `attention`" in " ".join(nothing["alone"]["text/plain"].split())
+    said = cli("check", handed_in.parent, "dictionary_lookup", "--format", "json")
+    report = json.loads(said.out)
+    assert (report["points"], report["notes"]) == (12, [])
 
 
 @pytest.mark.slow
@@ -236,7 +285,8 @@ def test_stubs_and_mistakes_are_told_in_the_notebook(
         "import torch\ngrader.show(torch.eye(3))",
     )
     notebook.cells += [nbformat.v4.new_code_cell(source) for source in more]
-    _, stub, _, said, again, picture = run(notebook, students)
+    outputs = run_by_id(notebook, students)
+    stub, (*_, said, again, picture) = outputs["dictionary_lookup-code"], outputs.values()
     assert "not started" in stub["text/plain"]
     assert "→ The softmax runs over the queries" in said["text/plain"]
     assert "→ The softmax runs over the queries" in again["text/plain"]

@@ -95,6 +95,11 @@ class Prover:
         # A hint that says TODO is a problem already.
         if len(written) < max(MIN_HINTS, len(exercise.hints)) and TO_DO not in "".join(written):
             self._problem("exercise.toml", f"needs {MIN_HINTS} hints, none empty")
+        if exercise.predict and not exercise.example:
+            self._problem("exercise.toml", f"predict: there is no {EXAMPLE} that would show it")
+        for number, question in enumerate(exercise.questions):
+            if question.problem:
+                self._problem("exercise.toml", f"questions[{number}]: {question.problem}")
         total = self.grader.suite.points_of(exercise.name)
         if total != exercise.points:
             says = f"its tests are worth {total} points, exercise.toml says {exercise.points}"

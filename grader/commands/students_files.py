@@ -110,6 +110,7 @@ def _public_course(course: Course) -> str:
     exercises = []
     for exercise in course.exercises:
         fields = asdict(exercise) | {"stub": make_stub(exercise)}
+        fields["questions"] = [each.sealed() for each in exercise.questions]
         del fields["folder"], fields["reviewed"]  # such a course could not be built
         if exercise.minutes is None:
             del fields["minutes"]

@@ -15,9 +15,9 @@ import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace as replace_field
 
 from grader.course.exercise_names import spelling_problem
@@ -29,6 +29,7 @@ from grader.course.policy import (
     check_names,
     make_policy,
 )
+from grader.course.questions import LessonQuestion
 from grader.course.settings import (
     Count,
     Minutes,
@@ -106,6 +107,8 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     stub: str = ""
     example: str = ""  # the text of its `example.py`
     drawing: str = ""  # the text of its `drawing.py`
+    predict: str = ""  # what a student should predict before the worked example runs
+    questions: Annotated[tuple[LessonQuestion, ...], Meta(max_length=2)] = ()
     folder: Path = Path()
 
     def read(self, file: str) -> str:
