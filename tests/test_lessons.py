@@ -29,10 +29,6 @@ def said(holds: bool) -> str:
     return "yes" if holds else "no"
 
 
-def softmax(scores: list[float]) -> torch.Tensor:
-    return torch.softmax(torch.tensor(scores), dim=-1)
-
-
 def causal_by_tril(r: Any) -> bool:
     """Whether weights that are multiplied by `tril` and divided again are the causal ones."""
     torch.manual_seed(1)
@@ -90,6 +86,69 @@ def returned(r: Any) -> int:
     return len(r.speculate(guesses, rows[:5], rows, torch.zeros(5), 0.5))
 
 
+def same_as_scores(choices: dict[str, torch.Tensor], scores: torch.Tensor) -> str:
+    """The letter of the choice whose numbers are those of `scores`; the shapes may differ."""
+    (letter,) = (
+        letter
+        for letter, each in choices.items()
+        if each.shape == scores.shape and torch.allclose(each, scores, atol=1e-4)
+    )
+    return letter
+
+
+def form_of_v1(r: Any) -> str:
+    v, x = r.SelfAttentionV1(3, 3), torch.randn(5, 3)
+    q, k = v.W_query, v.W_key
+    forms = {"a": q.T @ k, "b": q @ k.T, "c": q + k, "d": k @ q.T}
+    return same_as_scores({a: x @ w @ x.T for a, w in forms.items()}, x @ q @ (x @ k).T)
+
+
+def form_of_bilinear() -> str:
+    w_q, w_k, x, y = torch.randn(3, 3), torch.randn(3, 3), torch.randn(3), torch.randn(3)
+    forms = {"a": w_q @ w_k.T, "b": w_k.T @ w_q, "c": w_q.T @ w_k}
+    return same_as_scores({a: x @ m @ y for a, m in forms.items()}, (w_q @ x) @ (w_k @ y))
+
+
+def weights_of_equal_lengths(r: Any) -> str:
+    q, k = torch.randn(1, 4, 3), torch.nn.functional.normalize(torch.randn(1, 5, 3), dim=-1)
+    attention = r.DistanceAttention(0.0)
+    attention(q, k, k)
+    products = q @ k.transpose(1, 2)
+    plain, scaled = torch.softmax(products, -1), torch.softmax(products / 3**0.5, -1)
+    equal = torch.full_like(plain, 1 / 5)
+    return same_as_scores({"a": plain, "b": scaled, "c": equal}, attention.attention_weights)
+
+
+def idle_post_norm(r: Any) -> str:
+    block = r.TransformerBlock(4, 2, 8, 5, norm_first=False)
+    for layer in (block.attention.out_proj, block.feed_forward.linear2):
+        torch.nn.init.zeros_(layer.weight)
+        torch.nn.init.zeros_(layer.bias)
+    x = torch.randn(1, 5, 4)
+    choices = {"a": torch.zeros_like(x), "b": x, "c": block.norm2(block.norm1(x))}
+    return same_as_scores(choices, block(x))
+
+
+def place_of_the_key(r: Any) -> int:
+    """Where a key has the score with a query at 110 that it has at 7 with one at 10."""
+    q, k = torch.randn(1, 1, 8).double(), torch.randn(1, 1, 8).double()
+
+    def score(query: int, key: int) -> float:
+        turned = (r.rotate(a, torch.tensor([p])) for a, p in ((q, query), (k, key)))
+        return float(next(turned).flatten() @ next(turned).flatten())
+
+    return min(range(100, 120), key=lambda place: abs(score(110, place) - score(10, 7)))
+
+
+def kept_for_each(r: Any) -> int:
+    parameter = torch.nn.Parameter(torch.ones(10))
+    optimizer = r.AdamW([parameter])
+    parameter.grad = torch.ones(10)
+    optimizer.step()
+    kept = (each for each in optimizer.state[parameter].values() if isinstance(each, torch.Tensor))
+    return sum(each.numel() for each in kept if each.numel() > 1) * 10**5
+
+
 # What the references compute for a question, by its exercise and number.
 COMPUTED: dict[tuple[str, int], Callable[[Any], object]] = {
     ("dictionary_lookup", 1): lambda r: (
@@ -102,6 +161,12 @@ COMPUTED: dict[tuple[str, int], Callable[[Any], object]] = {
         torch.equal(w := r.softmax_stable(r.scores_by_product(torch.randn(6, 3))), w.T)
     ),
     ("softmax_temperature", 1): lambda r: spread_of_products(r, 16, 2.0),
+    ("trainable_self_attention", 1): form_of_v1,
+    ("bilinear_attention", 1): lambda r: form_of_bilinear(),
+    ("distance_attention", 1): weights_of_equal_lengths,
+    ("transformer_block", 1): idle_post_norm,
+    ("rotary_embedding", 1): place_of_the_key,
+    ("adamw", 2): kept_for_each,
     ("trainable_self_attention", 2): lambda r: torch.linalg.matrix_rank(
         (v := r.SelfAttentionV1(512, 64)).W_query.double() @ v.W_key.double().T
     ),
@@ -232,6 +297,7 @@ def test_the_answer_is_what_the_reference_computes(
     place: tuple[str, int], course: Course, everything: SimpleNamespace
 ) -> None:
     name, number = place
+    torch.manual_seed(2)
     computed = COMPUTED[place](everything)
     if isinstance(computed, torch.Tensor) and computed.is_floating_point():
         computed = round(computed.item(), 4)
