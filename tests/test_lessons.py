@@ -308,8 +308,9 @@ def test_right_answers_are_accepted_in_a_students_copy_which_holds_none_of_them(
     course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("grader.jupyter._course", lambda: load_public(course.root))
+    made = notebooks(course)
     for exercise in load_public(course.root).exercises:
-        notebook = notebooks(course)[f"{exercise.name}.ipynb"]
+        notebook = made[f"{exercise.name}.ipynb"]
         for number, (kept, written) in enumerate(
             zip(exercise.questions, course[exercise.name].questions, strict=True), start=1
         ):
@@ -397,8 +398,9 @@ def test_validate_finds_an_answer_that_nobody_can_give(cli: Cli, tiny_copy: Path
 
 
 def test_a_task_of_several_definitions_comes_in_pieces(course: Course) -> None:
+    made = notebooks(course)
     for exercise in course.exercises:
-        cells = json.loads(notebooks(course)[f"{exercise.name}.ipynb"])["cells"]
+        cells = json.loads(made[f"{exercise.name}.ipynb"])["cells"]
         code = [cell for cell in cells if cell["cell_type"] == "code"]
         pieces = ["".join(cell["source"]) for cell in code if "-piece-" in cell["id"]]
         checked = next("".join(c["source"]) for c in code if c["id"].endswith("-code"))
