@@ -193,6 +193,13 @@ class Diagnosis(Explanation):
     # At that seed, the signatures of the programs behind a named mistake, by the programs' hashes.
     members: Mapping[str, str] = field(default_factory=dict)
 
+    def introduction(self, test: Outcome) -> str:
+        """Return the words before the mistakes; none if they may well be why a test fails."""
+        if not self.explains(test):
+            return "Other checks show:"
+        is_known = self.complete or self.explained or not self.faults
+        return "" if is_known else "Certain so far:"
+
 
 @dataclass(frozen=True)
 class Charge:

@@ -56,11 +56,12 @@ def hint(name: str | None, everything: bool, course: Course) -> int:
         return 0
     hints = hints_for(course, name, work)
     more = len(hints) if everything else 1
-    shown, _ = memory_of(course).show_hints(name, hints, more=more)
+    shown, fresh = memory_of(course).show_hints(name, hints, more=more)
     for text in shown:
         number = f"hint {hints.index(text) + 1} of {len(hints)}"
         is_on_mistake = hints.index(text) < len(hints) - len(course[name].hints)
         suffix = ", on your mistake" if is_on_mistake else ""
+        suffix += "" if text in fresh else ", seen before"
         click.echo(f"{click.style(number, bold=True)}{suffix}")
         click.echo(click.wrap_text(text, 79, "  ", "  "))
     if len(shown) == len(hints) and not everything:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from types import NoneType
 from typing import Any
 
 import torch
@@ -28,6 +29,7 @@ DIGITS, MAX_DIGITS = 4, 16  # after the point; more if two numbers would look th
 AFTER_THE_NOUN = re.compile(
     r" (?:of|for|in|with|without|at|after|from|to|on|that|when|and|as)\b|,| \("
 )
+MAX_PLAIN, MAX_PLAIN_TEXT = 30, 90  # entries and characters of a value shown in a sentence
 ROWS, COLUMNS = 6, 6  # the size of the part of a tensor in a report
 
 
@@ -201,7 +203,8 @@ def describe(value: Any) -> str:
     if isinstance(value, int | float):
         return f"a number ({value!r})"
     if isinstance(value, tuple | list | dict):
-        return f"a {type(value).__name__} of {len(value)}"
+        size = f"a {type(value).__name__} of {len(value)}"
+        return f"{size}: {_shortened(repr(value))}" if _is_plain(value) else size
     if isinstance(value, str):
         return f"a string ({value[:40]!r})"
     if isinstance(value, bytes):
@@ -210,6 +213,21 @@ def describe(value: Any) -> str:
     if name == ARRAY:
         return "a NumPy array"
     return f"an object of type {name}"
+
+
+def _is_plain(value: Any, depth: int = 3) -> bool:
+    """Return whether a value holds nothing but a few short values of Python."""
+    if isinstance(value, str | bytes | tuple | list | dict) and len(value) > MAX_PLAIN:
+        return False
+    if type(value) in (tuple, list):
+        return depth > 0 and all(_is_plain(each, depth - 1) for each in value)
+    return type(value) in (str, bytes, bool, float, NoneType) or (
+        type(value) is int and value.bit_length() <= 64
+    )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_PLAIN_TEXT else f"{text[: MAX_PLAIN_TEXT - 2]} …"
 
 
 def _digits_of(expected: Any, actual: Any, near: tuple[int, ...]) -> int:

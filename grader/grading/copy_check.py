@@ -59,5 +59,5 @@ def _shown(case: Case, answers: Answers) -> str:
     sentence, answer = f"“{case.sentence.rstrip('.')}”", answers.get(case.name)
     if not isinstance(answer, Raised) or case.is_misuse:
         return sentence
-    about = f", which is about the {answer.subject}" if answer.subject else ""
-    return f"{sentence} ({answer.kind}{about})"
+    error = f"your code {ERRORS[answer.subject]}" if answer.subject in ERRORS else answer.kind
+    return f"{sentence} ({error})"

@@ -179,7 +179,7 @@ def _diagnosed(result: ExerciseResult, test: Outcome) -> Iterator[str]:
     if diagnosis is None:
         return
     says = priced if priced and not diagnosis.tie else diagnosis.says
-    lead = "→" if diagnosis.explains(test) else "Other checks show:"
+    lead = diagnosis.introduction(test) or "→"
     yield from _wrapped(f"{lead} {says}", 4, fg="yellow" if diagnosis.faults else None)
     for other in diagnosis.tie:
         yield from _wrapped(f"→ or: {other.says}", 4, fg="yellow")

@@ -29,7 +29,7 @@ MAX_FACTS = 2
 MAX_LISTED = 4  # places, calls or names in one sentence
 MAX_NAME = 40  # characters of one of the student's names
 ERRORS = {  # by the subject of the error
-    "by hand": "refuses this call, which is allowed",
+    "by hand": "refuses this call, which has to work",
     "in-place": "raises an error about an in-place operation",
     "contiguous": "raises an error about memory that is not contiguous",
     "dtype": "raises an error about dtypes",

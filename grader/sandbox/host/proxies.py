@@ -196,8 +196,7 @@ class RemoteCode:
                 raise
         else:
             call = f" by {words}" if (words := self._last()) else ""
-            kind = " or ".join(kinds)
-            raise NothingRaised(f"nothing was raised{call}, where {kind} is expected")
+            raise NothingRaised(f"nothing was raised{call}, where {kinds[0]} is expected")
 
     def forbidden_in_source(self) -> list[Frame]:
         """Return the places where the source names a forbidden call."""
