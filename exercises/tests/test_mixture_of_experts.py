@@ -44,7 +44,7 @@ def test_load_balance_loss(student):
         assert_close(loss, torch.tensor(1.0), f"the loss of balanced experts for top_k = {top_k}")
 
 
-@pytest.mark.points(5)
+@pytest.mark.points(2)
 def test_parameters(student):
     """The module has a router without bias, and experts of three layers."""
     found = {n: tuple(p.shape) for n, p in student.MixtureOfExperts(3, 5, 4, 2).named_parameters()}
@@ -61,8 +61,22 @@ def test_each_token_alone(student, rng):
     output, loss = output_of(module, x)
     alone = torch.stack([output_of(module, row[None])[0][0] for row in x.view(12, 3)])
     assert_close(output.view(12, 3), alone, "the outputs of tokens in one call")
-    logits = x @ module.state_dict()["router.weight"].T
-    assert_close(loss, student.load_balance_loss(logits, 2), "the loss")
+    rows = x.view(12, 3) @ module.state_dict()["router.weight"].T
+    assert_close(loss, student.load_balance_loss(rows, 2), "the loss of all tokens")
+
+
+@pytest.mark.points(3)
+def test_shares_add_up(student, rng):
+    """If all experts are equal, two of them give together what one gives."""
+    first = student.MixtureOfExperts(3, 5, 4, 1).state_dict()
+    state = {n: first[n if n == "router.weight" else f"experts.0.{n[10:]}"] for n in first}
+    x, outputs = rng.randn(2, 6, 3).float(), []
+    for top_k in (1, 2, 4):
+        module = student.MixtureOfExperts(3, 5, 4, top_k)
+        module.load_state_dict(state)
+        outputs.append(output_of(module, x)[0])
+    assert_close(outputs[1], outputs[0], "the output of two equal experts")
+    assert_close(outputs[2], outputs[0], "the output of four equal experts")
 
 
 @pytest.mark.points(2)

@@ -9,6 +9,7 @@ from grader.grading.cases import Case
 from grader.grading.diagnosis.answers import Raised
 from grader.grading.diagnosis.asked import Answers
 from grader.grading.diagnosis.catalogue import AnyCatalogue
+from grader.grading.diagnosis.facts import ERRORS
 from grader.report import CASES_CHECK, Diagnosis, ExerciseResult, Outcome, Verdict
 
 SENTENCE = "Other calls give the answers of the reference solution."
