@@ -70,13 +70,14 @@ def rates(peak, warmup, total, *floor):
     ]
 
 
-def clipping(*shapes, max_norm=1.0, times=1.0, none=()):
-    """Return a case: the gradients after `clip_gradients`, of which some are None."""
+def clipping(*shapes, max_norm=1.0, times=1.0, none=(), shown=1.0):
+    """Return a case: `shown` times the gradients after `clip_gradients`, some of them None."""
 
     def ask(student, rng):
         gradients = [rng.randn(*shape) * times for shape in shapes]
         gradients = [None if n in none else each for n, each in enumerate(gradients)]
-        return student.clipped(gradients, max_norm)[0]
+        clipped = student.clipped(gradients, max_norm)[0]
+        return clipped if shown == 1.0 else [each * shown for each in clipped]
 
     return ask
 
@@ -226,9 +227,8 @@ clip("Three gradients that are too long.", clipping(*SHAPES))
 clip("Gradients of a hundred.", clipping(*SHAPES, times=100.0, max_norm=2.5))
 clip("One gradient.", clipping((3, 4), max_norm=0.5))
 clip(
-    "Clipped gradients of a millionth.",
-    clipping(*SHAPES, times=1e-6, max_norm=1e-6),
-    within=(1e-4, 0.0),
+    "A million times the clipped gradients of a millionth.",
+    clipping(*SHAPES, times=1e-6, max_norm=1e-6, shown=1e6),
 )
 clip("Gradients that are short enough.", clipping(*SHAPES, max_norm=50.0))
 clip("One of four is missing.", clipping((4,), *SHAPES, none=(0,)), about=NONE)
