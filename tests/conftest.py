@@ -190,7 +190,7 @@ def tiny_course() -> Course:
 def tiny_copy(tmp_path: Path) -> Path:
     """A copy of the tiny course that a test may change."""
     root = tmp_path / "tiny"
-    shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("__pycache__", ".grader"))
     trust_folder(root)
     return root
 

@@ -20,6 +20,7 @@ from classroom import (
     hand_in,
     marks,
     rows,
+    running,
     waits,
 )
 from commandline import Cli
@@ -301,6 +302,6 @@ time.sleep(600)
     run.communicate()
     try:
         assert fork.exists()
-        assert waits(lambda: not server.exists())
+        assert waits(lambda: not running(int(server.name)))
     finally:
         os.kill(int(fork.name), signal.SIGKILL)
