@@ -51,8 +51,8 @@ encode
     encode raises ValueError.
 
 decode
-  - It returns the bytes of all tokens, one after the other: that of a merge
-    are those of its pair, that of a special token its text.
+  - It returns the bytes of all tokens, one after the other: those of a merge
+    are those of its pair, and those of a special token are its text.
   - decode(encode(data, merges, special), merges, special) is data, for any
     bytes.
   - A token that is no byte, no merge and no special token is refused with
@@ -71,8 +71,8 @@ Example
     encode(b"ab<e>ab", [(97, 98)], {b"<e>": 257}) = [256, 257, 256]
     decode([256, 257, 97], [(97, 98)], {b"<e>": 257}) = b"ab<e>a"
 
-Write it by hand. These names of torch are not accepted here: tiktoken,
-tokenizers, sentencepiece, transformers, unique_consecutive.
+Write it by hand. These names are not accepted here: tiktoken, tokenizers,
+sentencepiece, transformers, unique_consecutive.
 
 What is new: The tokens themselves: a vocabulary that is learned before the
 model is.

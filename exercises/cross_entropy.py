@@ -33,6 +33,9 @@ Write
     returns          (..., n_classes)   the gradient of cross_entropy by its
                                         logits, dtype of logits
 
+The file also has kept_positions, a helper that both may share. It is not asked
+for: use it, change it or delete it.
+
 Requirements
   - There may be no leading axis, one, or several, such as (batch, n_tokens).
     Every kept position has the same weight, wherever it is.

@@ -14,8 +14,8 @@ Write
     returns   (..., vocab)    probabilities, in the dtype of logits
 
   - In this order: the logits are divided by temperature; only the top_k
-    largest stay; softmax; of these probabilities, only the likely ones with
-    a mass of top_p stay; those that stay are divided by their sum.
+    largest stay; softmax; of these probabilities, the most likely ones stay
+    until their sum reaches top_p; those that stay are divided by their sum.
   - top_p keeps a token, from the most likely one on, while the mass before
     it is below top_p. So the token with which the sum reaches top_p stays.
   - Tokens that are as likely as the last one that stays, stay as well, for

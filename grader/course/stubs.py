@@ -135,7 +135,9 @@ def _forbidden_note(exercise: Exercise) -> str:
     names = [pattern.removeprefix("torch").strip("*.") for pattern in exercise.forbidden]
     if not names:
         return ""
-    note = f"Write it by hand. These names of torch are not accepted here: {', '.join(names)}."
+    are_torchs = all(pattern.startswith("torch") for pattern in exercise.forbidden)
+    which = "These names of torch" if are_torchs else "These names"
+    note = f"Write it by hand. {which} are not accepted here: {', '.join(names)}."
     return "\n\n" + textwrap.fill(note, 76)
 
 
