@@ -109,6 +109,9 @@ def test_the_other_exercises_of_a_course_are_proven_and_graded_as_before(
     cli: Cli, tiny_copy: Path
 ) -> None:
     assert cli("import", "nbgrader", EXAMPLES / "nbgrader.ipynb", "--course", tiny_copy).code == 0
+    settings = tiny_copy / "reference" / "course.toml"
+    assert "add up to 20" in cli("validate", "scale", "--course", tiny_copy).out
+    settings.write_text(settings.read_text().replace("points = 8", "points = 20"))
     assert cli("validate", "scale", "--course", tiny_copy).code == 0
     solution = tiny_copy / "reference/scale/solution.py"
     assert cli("check", "scale", solution, "--course", tiny_copy).code == 0

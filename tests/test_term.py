@@ -46,7 +46,6 @@ late.per_day = 25
 weights = {{ scale = 1.5, shift = 2 }}
 """
 MOST = f"{1.5 * 8:g}"  # `shift` is extra credit
-ONE_DAY = "late, and the platform does not say by how much: counted as one day"
 NEARLY_FITS = "`{}` was used for scale because its name nearly fits; needs review"
 NOT_LATER = "other files, and nothing says that they were handed in later"
 Points = Mapping[int, float]  # by student
@@ -154,10 +153,10 @@ def check_marks(term: Term, points: Points) -> None:
 
 
 def check_flags(term: Term) -> None:
-    """Check what needs review: a name that nearly fits, and a delay that nobody knows."""
+    """Check what needs review: a name that nearly fits, and not a delay that nobody knows."""
     assert {student: term.report(student)["flags"] for student in HANDING_IN} == {
         PROMPT: [],
-        LATE: [] if LATE in term.layout.timed or term.layout.has_times else [ONE_DAY],
+        LATE: [],
         EXTENDED: [],
         NEAR: [NEARLY_FITS.format(term.layout.near)],
     }
