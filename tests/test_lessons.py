@@ -16,7 +16,7 @@ from commandline import Cli
 import grader
 from grader.commands.notebooks import notebooks
 from grader.course.course import Course, load_course, load_public
-from grader.course.questions import SEALED, LessonQuestion
+from grader.course.questions import SEALED, LessonQuestion, normal
 from grader.errors import CourseError, RequestError
 from grader.jupyter import run_example
 
@@ -352,6 +352,15 @@ def test_an_answer_is_right_in_any_form_that_equals_it(
         assert [each for each in same if not asked.accepts(each)] == []
         assert [each for each in others if asked.accepts(each)] == []
     assert question(answer).sealed().sealed() == question(answer).sealed()
+
+
+@pytest.mark.parametrize("given", ["1e999999999", "9" * 5000, "1/0", "1/2e3", "."])
+def test_a_text_that_is_no_short_number_is_not_worked_out(given: str) -> None:
+    assert normal(given) == given.rstrip(".")
+
+
+def test_a_number_too_long_for_a_text_is_a_wrong_answer() -> None:
+    assert not question("2").accepts(10**5000)
 
 
 def test_a_question_that_does_not_exist_is_refused(course: Course) -> None:

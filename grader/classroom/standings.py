@@ -244,9 +244,8 @@ class Standings:
         """What is to be said of the class as a whole, rather than of each student."""
         costs, count = self.course.policy.costs_lateness, len(self.ledger.students())
         unknown = self.ledger.without_time() if costs else []
-        a_day = [
-            who for who in self.ledger.late_without_time() if costs and not self._extended(who)
-        ]
+        late = self.ledger.late_without_time() if costs else []
+        a_day = [student for student in late if not self._extended(student)]
         doubtful = [one.submission for one in self.missing() if one.flags]
         says = {
             f"no time of submission is known for {len(unknown)} of {count} students, so their "

@@ -48,6 +48,7 @@ NOTEBOOKS = "notebooks"  # in exercises/: the folder of the exercises as noteboo
 OUTPUT = "output"  # the stage for the result of a call, unless a variable has that name
 EXAMPLE = "example.py"  # the worked example of the statement, for the notebook
 DRAWING = "drawing.py"  # draws values of a student's code; students' copies have it, too
+DRAWS = re.compile(r"^def (draw|tour)\(", re.MULTILINE)  # in that file
 DOWNLOAD = "download the course again"
 RENAME = "rename the folder, also in `requires` of other exercises, in lists and in `weights`"
 TEXT = "text.txt"  # a text that both suites of an exercise may read
@@ -126,9 +127,14 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return self.exercise_seconds + (self.training.seconds if self.training else 0.0)
 
     @property
+    def draws(self) -> bool:
+        """Whether its `drawing.py` draws what a student's code of this exercise computes."""
+        return "draw" in DRAWS.findall(self.drawing)
+
+    @property
     def leads_tour(self) -> bool:
         """Whether its `drawing.py` leads a sequence through several exercises."""
-        return re.search(r"^def tour\(", self.drawing, re.MULTILINE) is not None
+        return "tour" in DRAWS.findall(self.drawing)
 
     @functools.cached_property
     def stand_in(self) -> str | None:

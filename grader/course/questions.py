@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import string
 from collections.abc import Iterator
 from fractions import Fraction
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 
 SEALED = "sha256:"  # before the hash of an answer
 DENOMINATOR = 10**6  # the largest of an answer, so that 1 / 3 as a float is a third
+NUMBER = re.compile(r"[-+]?(\d{1,20}/\d{1,20}|(\d{1,20}(\.\d{0,20})?|\.\d{1,20})(e[-+]?\d{1,3})?)")
 Text = Annotated[str, Meta(min_length=1)]
 
 
@@ -71,8 +73,11 @@ def normal(answer: object) -> str:
     if item := getattr(answer, "item", None):
         with contextlib.suppress(TypeError, ValueError, RuntimeError):  # a tensor of many numbers
             answer = item()
-    text = " ".join(str(answer).casefold().split()).rstrip(" .)")
     try:
-        return str(Fraction(text).limit_denominator(DENOMINATOR))
-    except (ValueError, ZeroDivisionError):
-        return text
+        text = " ".join(str(answer).casefold().split()).rstrip(" .)")
+    except ValueError:  # an int of thousands of digits has no text
+        return ""
+    if NUMBER.fullmatch(text):  # any other number, such as 1e999999999, would be worked out
+        with contextlib.suppress(ZeroDivisionError):
+            return str(Fraction(text).limit_denominator(DENOMINATOR))
+    return text

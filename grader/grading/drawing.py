@@ -14,9 +14,11 @@ several exercises: `stage` is that of `Tour`.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -30,7 +32,8 @@ from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
 
-MAX_PICTURES, MAX_HEADS, MAX_SIDE = 12, 8, 32  # rows or columns of a side
+MAX_PICTURES, MAX_STAGES = 4, 12  # of an exercise, and of a tour
+MAX_HEADS, MAX_SIDE = 8, 32  # rows or columns of a side
 MAX_LABEL = 12  # characters
 TOLERANCE = 1e-3  # of values that are drawn: a drawn line shows no more
 # Whose values a stage of a tour shows.
@@ -67,26 +70,30 @@ def matrices_of(weights: Tensor) -> tuple[Matrix, ...]:
 Part = Callable[[str], Student | None]  # a student's code of an exercise, if it is written
 
 
-def pictures_of(exercise: Exercise, part: Part, *, tours: bool) -> tuple[Drawing, ...]:
-    """Return the pictures of a student's code; those that it cannot compute are left out.
+def pictures_of(exercise: Exercise, student: Student) -> tuple[Drawing, ...]:
+    """Return the pictures of a student's code; those that it cannot compute are left out."""
+    found: list[Drawing] = []
+    with contextlib.suppress(CheckFailure, *DRAWING_ERRORS):  # the tests tell the student
+        for drawn in _drawing(exercise).draw(student, functools.partial(restored, student)):
+            found += _picture(**drawn)
+    return tuple(found[:MAX_PICTURES])
+
+
+def stages_of(exercise: Exercise, part: Part) -> tuple[Drawing, ...]:
+    """Return the stages of the tour that an exercise leads.
 
     `part` returns the module of an exercise; None if it is not written, and raises `LookupError`
-    if the course does not have it. Without `tours`, only this exercise is drawn.
+    if the course does not have it.
     """
-    drawing = Program({"drawing": Source(str(exercise.folder / DRAWING), exercise.drawing)})
-    found: list[Drawing] = []
-    try:
-        module = drawing.load("drawing")
-        student = part(exercise.name) if hasattr(module, "draw") else None
-        if student is not None:
-            trained = functools.partial(restored, student)
-            for drawn in module.draw(student, trained):
-                found += _picture(**drawn)
-        if tours and hasattr(module, "tour"):
-            module.tour(Tour(part, found).stage)
-    except (CheckFailure, *DRAWING_ERRORS):
-        pass  # no error here: the tests tell the student
-    return tuple(found[:MAX_PICTURES])
+    tour = Tour(part, [])
+    with contextlib.suppress(CheckFailure, *DRAWING_ERRORS):
+        _drawing(exercise).tour(tour.stage)
+    return tuple(tour.pictures[:MAX_STAGES])
+
+
+def _drawing(exercise: Exercise) -> ModuleType:
+    source = Source(str(exercise.folder / DRAWING), exercise.drawing)
+    return Program({"drawing": source}).load("drawing")
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from grader.grading.diagnosis.record import load_record, load_sayings
 from grader.grading.diagnosis.recorded import RecordedCatalogue
 from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.diagnosis.signing import known_with, signature_of
-from grader.grading.drawing import head_view, pictures_of
+from grader.grading.drawing import head_view, pictures_of, stages_of
 from grader.grading.examiner import OnTraining, SandboxExaminer
 from grader.grading.kept_trainings import Keeps
 from grader.grading.outcomes import UNUSABLE, broken
@@ -38,7 +38,15 @@ from grader.grading.seeds import PUBLIC_SEED
 from grader.grading.signatures import are_comparable, is_same_mistake
 from grader.grading.suite import Suite
 from grader.grading.trusted import InThisProcess
-from grader.report import CASES_CHECK, Diagnosis, ExerciseResult, Outcome, Report, clean
+from grader.report import (
+    CASES_CHECK,
+    Diagnosis,
+    Drawing,
+    ExerciseResult,
+    Outcome,
+    Report,
+    clean,
+)
 from grader.sandbox.cells import CELL, NOTEBOOK
 from grader.sandbox.host.connection import WorkerConnection
 from grader.sandbox.host.proxies import Student
@@ -272,13 +280,13 @@ class Grader:
 
     def _drawn(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
         """Return a result with the pictures of the code's values."""
-        exercise = self.course[result.name]
-        if not exercise.drawing:
-            return result
+        exercise, pictures = self.course[result.name], list[Drawing]()
+        if exercise.draws and not result.unfinished:
+            pictures += pictures_of(exercise, examiner.module(exercise, seed=0))
         # A tour asks many exercises, so it is for a student's own report, not for a whole class.
-        tours = self.course.suites == "public"
-        part = functools.partial(self._part, examiner)
-        return replace(result, pictures=pictures_of(exercise, part, tours=tours))
+        if exercise.leads_tour and self.course.suites == "public":
+            pictures += stages_of(exercise, functools.partial(self._part, examiner))
+        return replace(result, pictures=tuple(pictures))
 
     def _part(self, examiner: SandboxExaminer, name: str) -> Student | None:
         """Return the student's module of an exercise; None if it is not written.
