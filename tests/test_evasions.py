@@ -484,3 +484,22 @@ def f(x):
     return model(x) + out[0].sum()
 """
     run_watched(code_at(connection, text, forbidden=course["layer_norm"].all_forbidden))
+
+
+def test_threads_that_end_at_the_same_time_are_let_alone(connection: WorkerConnection) -> None:
+    text = """
+import sys, threading
+def f(x):
+    interval, together = sys.getswitchinterval(), threading.Barrier(4)
+    sys.setswitchinterval(1e-6)  # so that threads take turns within a line
+    def work():
+        for _ in range(400): x.sin()
+        together.wait()
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    sys.setswitchinterval(interval)
+    return x
+"""
+    for _ in range(10):
+        run_watched(code_at(connection, text))

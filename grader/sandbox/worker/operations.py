@@ -101,7 +101,8 @@ class OperationWatch:
         )
         self._threads = 0
         self.is_overflow = False  # whether the call ended because of too deep recursion
-        self._hidden_ns = self._excused_ns = 0  # seconds of processor time that other threads took
+        self._hidden_ns = 0  # processor time that other threads took
+        self._ended_ns: list[int] = []  # what they account for, each when it ends
         self._draws = False
         self._counting: _Counting | None = None
         self._largest, self._made = 1, dict[str, int]()
@@ -135,7 +136,7 @@ class OperationWatch:
         _prepare()
         _SET_THREADS(1)  # torch's own threads would take processor time as well
         self._threads = _other_threads()
-        self._excused_ns = HIDDEN_NS
+        self._ended_ns = []
         self._hidden_ns = _thread_ns() - _process_ns()  # in this order, the sum is never too large
         self._counting = _Counting(self)
         self._counting.start()
@@ -161,7 +162,8 @@ class OperationWatch:
         if counting is not None:
             counting.stop()
         self._hidden_ns += _process_ns() - _thread_ns()
-        is_hidden = self._hidden_ns > self._excused_ns and IS_EXACT and not _own_threads
+        excused_ns = HIDDEN_NS + sum(self._ended_ns)
+        is_hidden = self._hidden_ns > excused_ns and IS_EXACT and not _own_threads
         if self._threads or _other_threads() or is_hidden:
             self.counts[THREADS] += 1
 
@@ -175,7 +177,8 @@ class OperationWatch:
 
     def end_thread(self) -> None:
         """Note the processor time of the current thread, which ends."""
-        self._excused_ns += _thread_ns() + THREAD_NS
+        # Not a sum, which would lose a thread if two end at the same time.
+        self._ended_ns.append(_thread_ns() + THREAD_NS)
 
 
 class NameWatch:
