@@ -73,7 +73,7 @@ NEVER_BY_HAND = (
 )
 
 
-class TrainingRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class TrainingRules(Struct, frozen=True, forbid_unknown_fields=True):
     """Limits of an exercise's training calls: time for all together, and memory for each."""
 
     seconds: Seconds = 120.0  # by the clock
