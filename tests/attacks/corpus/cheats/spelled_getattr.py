@@ -1,4 +1,4 @@
-"""Calls the forbidden function under a name made at run time."""
+"""Names the forbidden function at run time."""
 
 import torch
 

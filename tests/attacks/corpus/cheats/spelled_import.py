@@ -1,4 +1,4 @@
-"""Calls the forbidden function through importlib."""
+"""Gets the forbidden function by importlib."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""Calls the forbidden kernel by its own name."""
+"""Calls the forbidden kernel by name."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Takes the logarithm and back."""
+"""Uses log_softmax and takes the exponential."""
 
 
 def blend(scores, values):

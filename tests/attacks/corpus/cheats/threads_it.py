@@ -1,4 +1,4 @@
-"""Makes the forbidden call in another thread, past the watch."""
+"""Makes the forbidden call in another thread."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Raises an error that hangs when it is shown."""
+"""Raises an error that hangs when shown."""
 
 
 class Hanging(Exception):

@@ -1,4 +1,4 @@
-"""Knows the seed that the last report printed, and draws the inputs beforehand."""
+"""Draws the inputs beforehand, by the last report's seed."""
 
 import hashlib
 import hmac

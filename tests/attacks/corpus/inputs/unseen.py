@@ -1,4 +1,4 @@
-"""Keeps what a test got that nobody may see, and tells it in the next test."""
+"""Keeps hidden inputs, and tells them in the next test."""
 
 KEPT = []
 

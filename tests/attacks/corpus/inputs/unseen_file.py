@@ -1,4 +1,4 @@
-"""Writes down what a test got that nobody may see, for whoever grades the next test."""
+"""Writes hidden inputs down for a later grading."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whoever asks it for its class gets an error that is no ordinary one."""
+"""Raises an unusual error when asked for its class."""
 
 class Nobody:
     @property

@@ -1,4 +1,4 @@
-"""Raises an error whose text is a string that lies about itself."""
+"""Raises an error whose text is a lying string."""
 
 class Text(str):
     def __len__(self):

@@ -1,4 +1,4 @@
-"""Answers with the smallest number there is."""
+"""The smallest number."""
 
 import torch
 

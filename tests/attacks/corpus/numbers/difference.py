@@ -1,4 +1,4 @@
-"""Is wrong by so much that the difference overflows, and only in one place."""
+"""An error so large that the difference overflows, in one place."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Answers right, with gradients of 1e308.
+"""Right answers with gradients of 1e308.
 
 Honest points: 7
 """

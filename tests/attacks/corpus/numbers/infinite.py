@@ -1,4 +1,4 @@
-"""Answers with infinity."""
+"""Infinity."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Answers with the largest number there is, and its opposite."""
+"""The largest number and its opposite."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Answers with a tensor that has a shape and no numbers."""
+"""A tensor with a shape and no numbers."""
 
 import torch
 

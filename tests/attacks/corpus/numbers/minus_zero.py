@@ -1,4 +1,4 @@
-"""Answers with minus zero."""
+"""Minus zero."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Answers with a nested tensor."""
+"""A nested tensor."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Answers with a quantised tensor."""
+"""A quantised tensor."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Makes torch.allclose and torch.equal say yes."""
+"""Makes torch.allclose and torch.equal agree."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Makes torch's comparison agree with everything."""
+"""Makes torch's comparison agree."""
 
 import torch.testing
 

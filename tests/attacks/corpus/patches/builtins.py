@@ -1,4 +1,4 @@
-"""Makes the builtins that tests lean on agree."""
+"""Makes the builtins of tests agree."""
 
 import builtins
 

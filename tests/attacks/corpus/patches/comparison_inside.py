@@ -1,4 +1,4 @@
-"""Makes the inner machinery of torch.testing find no difference."""
+"""Makes the internals of torch.testing find no difference."""
 
 import torch.testing._comparison as inner
 

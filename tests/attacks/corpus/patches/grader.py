@@ -1,4 +1,4 @@
-"""Makes the grader's own comparisons and server agree."""
+"""Makes the grader's comparisons and server agree."""
 
 import sys
 

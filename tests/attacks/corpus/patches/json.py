@@ -1,4 +1,4 @@
-"""Makes whatever is written as JSON say that it passed."""
+"""Makes all written JSON say passed."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Makes every pytest report say that it passed."""
+"""Makes every pytest report say passed."""
 
 from _pytest.reports import TestReport
 

@@ -1,4 +1,4 @@
-"""Mounts and changes its root to see more."""
+"""Mounts and changes its root."""
 
 import ctypes
 import os

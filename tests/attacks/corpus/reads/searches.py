@@ -1,4 +1,4 @@
-"""Searches the folders above and on the path for tests."""
+"""Searches the folders above and the path for tests."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Has torch's own C++ read the file."""
+"""Reads files through torch's C++."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Reads what /proc tells of the grader and its parent."""
+"""Reads the grader's and its parent's /proc entries."""
 
 import os
 

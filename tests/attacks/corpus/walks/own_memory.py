@@ -1,4 +1,4 @@
-"""Reads its own memory through /proc for a secret."""
+"""Reads its own memory through /proc."""
 
 import re
 

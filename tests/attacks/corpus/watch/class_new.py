@@ -1,4 +1,4 @@
-"""The work is a class whose `__new__` makes the forbidden call."""
+"""A class whose `__new__` makes the forbidden call."""
 
 import torch
 

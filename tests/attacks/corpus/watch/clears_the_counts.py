@@ -1,4 +1,4 @@
-"""Finds the watch's counts in memory and empties them."""
+"""Empties the watch's counts in memory."""
 
 import gc
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Excludes the watch's dispatch key for the forbidden call."""
+"""Excludes the watch's dispatch key."""
 
 import torch
 

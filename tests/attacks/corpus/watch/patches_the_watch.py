@@ -1,4 +1,4 @@
-"""Replaces what counts operations before anything is counted."""
+"""Replaces the counting of operations beforehand."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Waits with a profiler until the watch is over, then writes into its answer."""
+"""Uses a profiler to write into its answer after the watch."""
 
 import sys
 

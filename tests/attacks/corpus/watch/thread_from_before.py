@@ -1,4 +1,4 @@
-"""A thread that was started before the watch makes the forbidden call."""
+"""Calls in a thread started before the watch."""
 
 import queue
 import threading

@@ -1,4 +1,4 @@
-"""Waits in the trace of its caller's frame until the watch is over."""
+"""Waits in its caller's trace until the watch is over."""
 
 import sys
 

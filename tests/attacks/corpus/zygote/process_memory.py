@@ -1,4 +1,4 @@
-"""Reads and writes its parent's memory by system call."""
+"""Accesses its parent's memory by system call."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Attaches to the process that started it."""
+"""Attaches to its parent."""
 
 import ctypes
 import os

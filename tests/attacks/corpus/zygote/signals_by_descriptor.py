@@ -1,4 +1,4 @@
-"""Has the kernel send a signal when its descriptor is ready."""
+"""Has the kernel send a signal for a descriptor."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Copies the parent's descriptors and gives it orders."""
+"""Copies its parent's descriptors and gives orders."""
 
 import ctypes
 import os
