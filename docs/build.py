@@ -40,24 +40,6 @@ def verdict() -> str:
     return f"```\n$ grader {' '.join(command)}\n{done.stdout.rstrip()}\n```\n"
 
 
-def watch() -> str:
-    """Return the screen of `grader check --watch` on a sample exercise."""
-    command = ["check", "--watch", "examples/class/s009/causal_attention.py"]
-    with TemporaryDirectory() as folder:  # no hint has been shown there yet
-        for part in ("reference", "examples"):
-            shutil.copytree(ROOT / part, Path(folder) / part)
-        done = subprocess.run(
-            [sys.executable, "-m", "grader", *command, "--manual", "--seed", "7", "--course", "."],
-            cwd=folder,
-            check=False,
-            capture_output=True,
-            text=True,
-            input="h\nq\n",
-        )
-    screens = done.stdout.split("  checking …\n")[1].split("q quit\n")
-    return f"```\n$ grader {' '.join(command)}\n{screens[1].strip(chr(10))}q quit\n```\n"
-
-
 def exercises() -> str:
     """Return the course as a table: the first list by exercise, and each list as a whole."""
     course = load_course(ROOT)
@@ -113,7 +95,6 @@ def imported_course() -> tuple[str, str]:
 
 MAKERS: Mapping[str, Callable[[], str]] = {
     "verdict": verdict,
-    "watch": watch,
     "exercises": exercises,
     "importing": importing,
     "imported": imported,
