@@ -97,8 +97,7 @@ def _in_words(found: Evidence | None) -> str:
     if found is None:
         return "not tried"
     points = [f"{found.points} of 10 points"] if found.points > found.honest else []
-    secrets = {word for text in found.loot for word in re.findall(r"^told the (\w+)", text)}
-    told = [f"secrets: {', '.join(sorted(secrets))}"] if secrets else []
+    told = ["secrets"] if any(text.startswith("told the ") for text in found.loot) else []
     sent = ["network"] if any("network" in text for text in found.loot) else []
     left = ["left files"] if any(text.startswith("left") for text in found.traces) else []
     lasting = [
