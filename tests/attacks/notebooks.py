@@ -21,26 +21,26 @@ def _cells(*sources: Any, **more: Any) -> str:
 
 
 def heading() -> str:
-    """A heading cell, which this version lacks."""
+    """Heading cells: which this version lacks."""
     return '{"cells":[{"cell_type":"heading","metadata":{},"source":""}]}'
 
 
 def headed_heading() -> str:
-    """A heading cell, in an older version."""
+    """Heading cells: in an older version."""
     cell = {"cell_type": "heading", "level": 1, "metadata": {}, "source": ["x"]}
     return json.dumps({"nbformat": 3, "nbformat_minor": 0, "metadata": {"name": ""},
                        "worksheets": [{"cells": [cell, {"cell_type": "heading"}]}]})  # fmt: skip
 
 
 def high_heading() -> str:
-    """A heading of the billionth level."""
+    """Heading cells: of the billionth level."""
     cell = {"cell_type": "heading", "level": 10**9, "metadata": {}, "source": "x"}
     return json.dumps({"nbformat": 3, "nbformat_minor": 0, "metadata": {},
                        "worksheets": [{"cells": [cell] * 3}]})  # fmt: skip
 
 
 def negative_heading() -> str:
-    """Heading levels that are no numbers."""
+    """Heading cells: of levels that are no numbers."""
     cells = [{"cell_type": "heading", "level": level, "metadata": {}, "source": "x"}
              for level in (-1, 2.5, None, "6", [], 10**30)]  # fmt: skip
     return json.dumps({"nbformat": 3, "nbformat_minor": 0, "worksheets": [{"cells": cells}]})
@@ -52,7 +52,7 @@ def empty_assignment() -> str:
 
 
 def many_outputs() -> str:
-    """A hundred thousand outputs of an unknown kind."""
+    """Too many: outputs of an unknown kind, a hundred thousand."""
     cell = json.dumps({**CODE, "id": "c", "source": "softmax = 1"})
     outputs = ",".join(['{"output_type":"zz"}'] * (5 * MIB // 2 // 21))
     return json.dumps({**HEAD, "cells": []}).replace(
@@ -61,7 +61,7 @@ def many_outputs() -> str:
 
 
 def many_cells() -> str:
-    """A hundred thousand empty cells."""
+    """Too many: cells, a hundred thousand."""
     cell = '{"cell_type":"code","metadata":{},"outputs":[],"source":"","execution_count":null}'
     return (
         '{"nbformat":4,"nbformat_minor":4,"metadata":{},"cells":['
@@ -71,32 +71,32 @@ def many_cells() -> str:
 
 
 def many_lines() -> str:
-    """A cell of half a million lines."""
+    """Too many: lines of a cell, half a million."""
     return _cells(["\n"] * 500_000)
 
 
 def many_magics() -> str:
-    """A magic and fifty thousand lines like calls."""
+    """Too many: lines like calls after a magic, fifty thousand."""
     return _cells("%x\n" + "/f a\n" * 50_000)
 
 
 def many_helps() -> str:
-    """Asks for help after brackets that never close."""
+    """Too many: brackets that never close, before a request for help."""
     return _cells("(\n" * 10_000 + "%x\n" + "a?\n" * 500)
 
 
 def many_prompts() -> str:
-    """A console prompt before every line."""
+    """Too many: console prompts, one before every line."""
     return _cells("%x\n" + "In [1]: >>> ...: " * 2_000 + "\n" + ">>> x\n... y\n" * 9_000)
 
 
 def many_continued_magics() -> str:
-    """A magic continued over tens of thousands of lines."""
+    """Too many: lines of a magic, tens of thousands."""
     return _cells("%x \\\n" + "a \\\n" * 50_000 + "b\n", "!" + " \\\n" * 60_000)
 
 
 def wide_characters() -> str:
-    """A quarter of a million four-byte characters."""
+    """Too many: four-byte characters, a quarter of a million."""
     return json.dumps(
         json.loads(_cells("x = '" + "\U0001f600" * 262_000 + "'")), ensure_ascii=False
     )
@@ -115,23 +115,23 @@ def deep_objects() -> str:
 
 
 def long_numbers() -> str:
-    """Version numbers of five thousand digits."""
+    """Versions: numbers of five thousand digits."""
     return '{"nbformat":' + "9" * 5_000 + ',"nbformat_minor":1e999,"metadata":{},"cells":[NaN]}'
 
 
 def odd_versions() -> str:
-    """Version -1, with half a minor version."""
+    """Versions: -1, with half a minor version."""
     return '{"nbformat":-1,"nbformat_minor":0.5,"metadata":null,"cells":{}}'
 
 
 def first_version() -> str:
-    """A notebook of the first version."""
+    """Versions: the first."""
     cells = [{"cell_type": "code", "code": "softmax = 1"}, {"cell_type": "text"}, {}]
     return json.dumps({"nbformat": 1, "cells": cells})
 
 
 def second_version() -> str:
-    """Second version, with nested worksheets."""
+    """Versions: the second, with nested worksheets."""
     sheet: Any = {
         "cells": [{"cell_type": "plaintext", "input": 3, "outputs": [{"output_type": "x"}]}]
     }
@@ -139,7 +139,7 @@ def second_version() -> str:
 
 
 def third_outputs() -> str:
-    """Third version, with outputs of no kind."""
+    """Versions: the third, with outputs of no kind."""
     cell = {"cell_type": "code", "input": "softmax = 1", "language": [], "outputs": [{}, 3, None]}
     return json.dumps({"nbformat": 3, "nbformat_minor": 0, "worksheets": [{"cells": [cell]}]})
 
@@ -157,7 +157,7 @@ def odd_cells() -> str:
 
 
 def same_ids() -> str:
-    """A thousand cells with one id."""
+    """Too many: cells with one id, a thousand."""
     return json.dumps({**HEAD, "cells": [{**CODE, "id": "c", "source": "x = 1"}] * 3_000})
 
 

@@ -68,7 +68,7 @@ def tricks(sentences: Sequence[str]) -> Iterator[str]:
         start, colon, rest = says.partition(": ")
         lines.setdefault(start + colon, []).append(rest.rstrip("."))
     for start, rests in lines.items():
-        yield f"- {start}{', '.join(rests)}{'.' if rests != [''] else ''}"
+        yield f"- {start}{'; '.join(rests)}{'.' if rests != [''] else ''}"
 
 
 def _told(naive: Evidence | None, here: Evidence | None) -> str:

@@ -33,40 +33,40 @@ def _named(trick: str, says: str, *ends: str, starts: str = "{name}") -> Place:
 
 
 NAMED = (
-    _named("named_for_moodle", "Named as Moodle names submissions, twice over.",
+    _named("named_for_moodle", "Names: as of Moodle's submissions, twice over.",
            "_123_assignsubmission_file_", "_1_assignsubmission_file_x_2_assignsubmission_file"),
-    _named("named_for_gradescope", "Named as Gradescope names submissions.", "",
+    _named("named_for_gradescope", "Names: as of Gradescope's submissions.", "",
            starts="submission_{name}0"),
-    _named("named_for_canvas", "Named as Canvas names others' files.",
+    _named("named_for_canvas", "Names: as Canvas names others' files.",
            "_LATE_123_456_blend.py", "late_1_2_blend-2.py"),
-    _named("named_for_attempts", "Named as a neighbour's other attempts.",
+    _named("named_for_attempts", "Names: as of a neighbour's other attempts.",
            *(f"s001.attempt-{n}" for n in (1, 2)), "100.attempt-1", "s001.html", "s001.json",
            starts=""),
-    _named("named_for_results", "Named as folders and pages of the results.",
+    _named("named_for_results", "Names: as of folders and pages of the results.",
            "index", "grades", "reports", "grades.csv", "index.html", "results.jsonl",
            "ledger.sqlite", "run.jsonl", "class", starts=""),
-    _named("named_for_formulas", "Names that a spreadsheet would compute.",
+    _named("named_for_formulas", "Names: a spreadsheet would compute them.",
            ";=1+1", "\t=1+1", ",=1+1", "\n=1+1", "\r@x", ';"=1+1"', "|=1+1"),
-    _named("named_formulas", "Names that begin as formulas do.",
+    _named("named_formulas", "Names: beginnings of formulas.",
            "=1+1", "+1", "-1+1", "@x", "\t=1", '"=1', "'=1", ";=1", starts=""),
-    _named("named_in_markup", "Names of markup and links.",
+    _named("named_in_markup", "Names: markup and links.",
            "<script>alert(1)<", "[x](javascript:alert(1))", "&lt;b&gt;", "`x`|x|", "${x}{{x}}"),
-    _named("named_in_controls", "Names of controls, also for text direction.",
+    _named("named_in_controls", "Names: controls, also for text direction.",
            "\x1b[2J", "\u202e", "\x7f", "\u2028", "\x00"[:0] + "\x01", "\r"),
-    _named("named_alike", "Names that look like a neighbour's.",
+    _named("named_alike", "Names: like a neighbour's.",
            "s001 ", "s001.", "S001", "s00\u0661", "s\u0660\u0660\u0661", "s001\u200b", "\uff53001",
            starts=""),
-    _named("named_for_devices", "Names that other systems reserve.",
+    _named("named_for_devices", "Names: reserved by other systems.",
            "nul", "con", "aux.py", "-rf", "--help", "~", "$HOME", "%PATH%", "*", "?", starts=""),
-    _named("named_dots", "Names that are nearly `..`.",
+    _named("named_dots", "Names: nearly `..`.",
            "...", ".. ", " .", ". .", "..\\s001", starts=""),
-    _named("named_long", "Names of the greatest length.",
+    _named("named_long", "Names: of the greatest length.",
            "x" * 250, "é" * 125, "x" * 119, "x" * 120),
 )  # fmt: skip
 
 
 def undecodable(folder: Path, name: str, fill: Fill) -> Names:
-    """Names that are no text."""
+    """Names: no text."""
     names = [os.fsdecode(name.encode() + end) for end in (b"\xff", b"\xed\xa0\x80", b"\xc3")]
     for each in names:
         _home(folder, each, fill)
@@ -104,25 +104,25 @@ def metadata(folder: Path, name: str, fill: Fill) -> None:
 
 
 def hidden_folder(folder: Path, name: str, fill: Fill) -> Names:
-    """A name that begins with a dot."""
+    """Names: a dot at the beginning."""
     _home(folder, f".{name}", fill)
     return [f".{name}"]
 
 
 def linked_parent(folder: Path, name: str, fill: Fill) -> None:
-    """A link to another student's folder."""
+    """Links: to another student's folder."""
     (folder / name).mkdir()
     (folder / name / "work").symlink_to(fill.path("neighbour").parent)
 
 
 def linked_package(folder: Path, name: str, fill: Fill) -> None:
-    """The exercise's folder is a link to the reference's."""
+    """Links: the exercise's folder to the reference's."""
     (folder / name).mkdir()
     (folder / name / "blend").symlink_to(fill.path("references"))
 
 
 def linked_circle(folder: Path, name: str, fill: Fill) -> None:
-    """Links to itself, upwards and to nowhere."""
+    """Links: to itself, upwards and to nowhere."""
     home = folder / name
     home.mkdir()
     for link, target in {
@@ -136,7 +136,7 @@ def linked_circle(folder: Path, name: str, fill: Fill) -> None:
 
 
 def linked_zip(folder: Path, name: str, fill: Fill) -> Names:
-    """A link to a zip outside the class."""
+    """Links: to a zip outside the class."""
     theirs = fill.path("root") / "linked.zip"
     theirs.write_bytes(b"PK\5\6" + bytes(18))
     (folder / f"{name}.zip").symlink_to(theirs)

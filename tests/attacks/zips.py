@@ -53,12 +53,12 @@ def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> byt
 
 
 def extra_fields() -> bytes:
-    """Sixteen megabytes of tiny extra fields."""
+    """Too many: tiny extra fields, sixteen megabytes."""
     return assembled(*[entry(f"{n}.py".encode(), extra=65_532) for n in range(240)])
 
 
 def long_names() -> bytes:
-    """Names of sixty thousand bytes."""
+    """Names: of sixty thousand bytes."""
     return assembled(*[entry(b"a/" * 32_000 + b"%d.py" % n) for n in range(100)])
 
 
@@ -94,7 +94,7 @@ def index_before_the_start() -> bytes:
 
 
 def overlapping() -> bytes:
-    """Two thousand members that share their bytes."""
+    """Too many: members that share their bytes, two thousand."""
     packed = zlib.compressobj(9, zlib.DEFLATED, -15)
     data = packed.compress(bytes(250_000)) + packed.flush()
     facts = {"method": 8, "packed": len(data), "size": 250_000}
@@ -113,17 +113,17 @@ def within_each_other() -> bytes:
 
 
 def many_small_bombs() -> bytes:
-    """A hundred members just below the limit."""
+    """Too many: members just below the limit, a hundred."""
     return zipped({f"{n}.py": bytes(60_000 + n) for n in range(560)})
 
 
 def nested_folders() -> bytes:
-    """Folders a thousand deep, with files."""
+    """Too many: nested folders, a thousand."""
     return zipped({"d/" * depth + "blend.py": b"" for depth in range(1, 700)}, 0)
 
 
 def many_folders() -> bytes:
-    """Twenty thousand empty folders."""
+    """Too many: empty folders, twenty thousand."""
     return assembled(*[entry(b"%d/" % n, b"", mode=stat.S_IFDIR | 0o755) for n in range(20_000)])
 
 
@@ -133,14 +133,14 @@ def same_name() -> bytes:
 
 
 def name_in_two_places() -> bytes:
-    """Names that differ between index and member."""
+    """Names: different between index and member."""
     body, _ = entry(b"other.py")
     _, index = entry(b"blend.py")
     return assembled((body, index))
 
 
 def name_in_the_extra_field() -> bytes:
-    """A second name, in Unicode, in an extra field."""
+    """Names: a second one, in Unicode, in an extra field."""
     name = b"../../s001/blend.py"
     field = struct.pack("<2HBI", 0x7075, 5 + len(name), 1, zlib.crc32(b"blend.py")) + name
     info = zipfile.ZipInfo("blend.py")
@@ -152,7 +152,7 @@ def name_in_the_extra_field() -> bytes:
 
 
 def names_of_two_cases() -> bytes:
-    """Names that differ in case, accents and final dots."""
+    """Names: different in case, accents and final dots."""
     names = (
         "blend.py",
         "BLEND.PY",
@@ -166,7 +166,7 @@ def names_of_two_cases() -> bytes:
 
 
 def names_of_controls() -> bytes:
-    """Names of controls, markup, formulas and undecodable bytes."""
+    """Names: controls, markup, formulas and undecodable bytes."""
     names = (
         b"\x1b[2J.py",
         b"<b>.py",
@@ -185,7 +185,7 @@ def names_of_controls() -> bytes:
 
 
 def folder_and_file() -> bytes:
-    """A file and a folder of one name."""
+    """Names: one for a file and a folder."""
     return zipped({"blend.py": WORK, "blend.py/a.py": b"", "a.py/blend.py": b"", "a.py": b""})
 
 
@@ -253,7 +253,7 @@ def only_an_end() -> bytes:
 
 
 def of_a_class() -> bytes:
-    """Folders with other students' names.
+    """Names: other students' folders.
 
     Honest points: 10
     """
@@ -285,7 +285,7 @@ def _placed(make: Callable[[], bytes]) -> Place:
 
 
 def many_zips(folder: Path, name: str, fill: Fill) -> None:
-    """A hundred zips, each just below the limits."""
+    """Too many: zips just below the limits, a hundred."""
     (folder / name).mkdir()
     data = zipped({f"{n}.py": bytes(60_000) for n in range(200)})
     for number in range(100):

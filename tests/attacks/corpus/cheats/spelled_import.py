@@ -1,4 +1,4 @@
-"""Gets the forbidden function by importlib."""
+"""Hides the forbidden function: behind importlib."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""Calls the forbidden kernel by name."""
+"""Hides the forbidden function: as its kernel."""
 
 import torch
 

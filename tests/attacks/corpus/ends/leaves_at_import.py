@@ -1,4 +1,4 @@
-"""Exits with status 0 during its import."""
+"""Exits with status 0: during its import."""
 
 import os
 

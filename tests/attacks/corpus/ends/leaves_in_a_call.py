@@ -1,4 +1,4 @@
-"""Exits with status 0 during a call."""
+"""Exits with status 0: during a call."""
 
 import os
 

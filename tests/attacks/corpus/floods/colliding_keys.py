@@ -1,4 +1,4 @@
-"""Answers with a dict whose keys have one hash."""
+"""Answers with: a dict whose keys have one hash."""
 
 
 def blend(scores, values):

@@ -1,4 +1,4 @@
-"""Answers with twenty million empty rows."""
+"""Answers with: twenty million empty rows."""
 
 import torch
 

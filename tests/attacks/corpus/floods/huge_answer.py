@@ -1,4 +1,4 @@
-"""Answers with fifty million numbers."""
+"""Answers with: fifty million numbers."""
 
 
 def blend(scores, values):

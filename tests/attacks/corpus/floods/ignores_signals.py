@@ -1,4 +1,4 @@
-"""Loops for ever, and ignores signals and errors."""
+"""Loops for ever: past signals and errors."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""Loops for ever during its import."""
+"""Loops for ever: during its import."""
 
 while True:
     pass

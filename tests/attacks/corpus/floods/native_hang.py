@@ -1,4 +1,4 @@
-"""Hangs in native code, beyond signal handlers."""
+"""Hangs in: native code, beyond signal handlers."""
 
 import ctypes
 

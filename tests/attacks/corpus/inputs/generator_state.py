@@ -1,4 +1,4 @@
-"""Predicts inputs from the state of torch's generator."""
+"""Predicts inputs: from the state of torch's generator."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Predicts inputs from torch's seed."""
+"""Predicts inputs: from torch's seed."""
 
 import torch
 

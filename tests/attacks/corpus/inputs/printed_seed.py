@@ -1,4 +1,4 @@
-"""Draws the inputs beforehand, by the last report's seed."""
+"""Predicts inputs: by the last report's seed."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""Keeps hidden inputs, and tells them in the next test."""
+"""Keeps hidden inputs: for a report of the next test."""
 
 KEPT = []
 

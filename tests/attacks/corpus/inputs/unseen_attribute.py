@@ -1,4 +1,4 @@
-"""Keeps hidden inputs on a module of torch for a later answer."""
+"""Keeps hidden inputs: on a module of torch."""
 
 import torch
 

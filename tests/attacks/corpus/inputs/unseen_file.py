@@ -1,4 +1,4 @@
-"""Writes hidden inputs down for a later grading."""
+"""Keeps hidden inputs: in a file for a later grading."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Raises an unusual error when asked for its class."""
+"""An error with: no ordinary class, when asked for its class."""
 
 class Nobody:
     @property

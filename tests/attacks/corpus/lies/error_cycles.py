@@ -1,4 +1,4 @@
-"""Raises an error that causes itself, with nested groups."""
+"""An error with: itself as its cause, and nested groups."""
 
 def blend(scores, values):
     error = ValueError("round and round")

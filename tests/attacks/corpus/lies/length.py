@@ -1,4 +1,4 @@
-"""Claims a huge length, then a negative one."""
+"""An object that: claims a huge length, then a negative one."""
 
 class Long(list):
     def __len__(self):

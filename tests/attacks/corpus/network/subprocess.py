@@ -1,4 +1,4 @@
-"""Starts a program by subprocess."""
+"""Starts a program: by subprocess."""
 
 import subprocess
 

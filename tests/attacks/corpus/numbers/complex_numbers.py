@@ -1,4 +1,4 @@
-"""Complex nan."""
+"""Answers with: complex nan."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The smallest number."""
+"""Answers with: the smallest number."""
 
 import torch
 

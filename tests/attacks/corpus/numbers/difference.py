@@ -1,4 +1,4 @@
-"""An error so large that the difference overflows, in one place."""
+"""Answers with: one value so wrong that the difference overflows."""
 
 import torch
 

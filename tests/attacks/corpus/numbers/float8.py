@@ -1,4 +1,4 @@
-"""A type of eight bits that most functions refuse."""
+"""Answers with: a type of eight bits that most functions refuse."""
 
 import torch
 

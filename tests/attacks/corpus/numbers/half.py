@@ -1,4 +1,4 @@
-"""Half precision, where a thousand squared is infinite."""
+"""Answers with: half precision, where a thousand squared is infinite."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Infinity."""
+"""Answers with: infinity."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""A plain infinite number, then nan."""
+"""Answers with: a plain infinite number, then nan."""
 
 
 def blend(scores, values):

@@ -1,4 +1,4 @@
-"""The largest number and its opposite."""
+"""Answers with: the largest number and its opposite."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""A tensor with a shape and no numbers."""
+"""Answers with: a tensor with a shape and no numbers."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Minus zero."""
+"""Answers with: minus zero."""
 
 import torch
 

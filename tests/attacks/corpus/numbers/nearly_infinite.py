@@ -1,4 +1,4 @@
-"""1e307, which overflows when rounded or scaled."""
+"""Answers with: 1e307, which overflows when rounded or scaled."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""A nested tensor."""
+"""Answers with: a nested tensor."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Nan."""
+"""Answers with: nan."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Parameters of nan, and infinite buffers."""
+"""Answers with: parameters of nan, and infinite buffers."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Right answers, and weights for the picture that overflow when rounded.
+"""Answers with: right values, and weights for the picture that overflow when rounded.
 
 Honest points: 5
 """

@@ -1,4 +1,4 @@
-"""A quantised tensor."""
+"""Answers with: a quantised tensor."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Types of eight bits, or one."""
+"""Answers with: types of eight bits, or one."""
 
 import torch
 

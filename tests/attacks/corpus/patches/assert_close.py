@@ -1,4 +1,4 @@
-"""Makes torch's comparison agree."""
+"""Makes these agree: torch's comparison."""
 
 import torch.testing
 

@@ -1,4 +1,4 @@
-"""Makes the builtins of tests agree."""
+"""Makes these agree: the builtins of tests."""
 
 import builtins
 

@@ -1,4 +1,4 @@
-"""Makes all written JSON say passed."""
+"""Makes these say passed: all written JSON."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Makes every pytest report say passed."""
+"""Makes these say passed: every pytest report."""
 
 from _pytest.reports import TestReport
 

@@ -1,4 +1,4 @@
-"""Uses io_uring, which system call filters cannot inspect."""
+"""Reads by: io_uring, which system call filters cannot inspect."""
 
 import ctypes
 

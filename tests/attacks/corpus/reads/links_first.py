@@ -1,4 +1,4 @@
-"""Reads through links in its own folder."""
+"""Reads by: links in its own folder."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Mounts and changes its root."""
+"""Reads by: mounts and another root."""
 
 import ctypes
 import os

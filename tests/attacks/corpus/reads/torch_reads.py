@@ -1,4 +1,4 @@
-"""Reads files through torch's C++."""
+"""Reads by: torch's C++."""
 
 import os
 

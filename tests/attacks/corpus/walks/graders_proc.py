@@ -1,4 +1,4 @@
-"""Reads the grader's and its parent's /proc entries."""
+"""Reads through /proc: entries of the grader and its parent."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Reads its own memory through /proc."""
+"""Reads through /proc: its own memory."""
 
 import re
 

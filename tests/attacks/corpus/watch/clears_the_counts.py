@@ -1,4 +1,4 @@
-"""Empties the watch's counts in memory."""
+"""Disables the watch: empties its counts in memory."""
 
 import gc
 from collections import Counter

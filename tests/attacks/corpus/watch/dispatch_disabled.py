@@ -1,4 +1,4 @@
-"""Excludes the watch's dispatch key."""
+"""Disables the watch: excludes its dispatch key."""
 
 import torch
 

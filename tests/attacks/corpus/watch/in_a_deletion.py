@@ -1,4 +1,4 @@
-"""Computes when an object of the call is collected."""
+"""Makes the call in: the deletion of an object of the call."""
 
 import gc
 

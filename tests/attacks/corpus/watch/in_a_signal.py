@@ -1,4 +1,4 @@
-"""Computes in a signal handler after the call."""
+"""Makes the call in: a signal handler after the call."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""Computes while a torch function looks at arguments."""
+"""Makes the call in: a look of torch at its arguments."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""A list that computes its content when read."""
+"""Computes later: a list, when it is read."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""A tensor that is computed when it is sent."""
+"""Computes later: a tensor, when it is sent."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""A class whose metaclass answers."""
+"""Makes the call in: a metaclass."""
 
 import torch
 

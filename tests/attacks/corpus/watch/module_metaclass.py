@@ -1,4 +1,4 @@
-"""A module whose metaclass answers."""
+"""Makes the call in: the metaclass of a module."""
 
 import torch
 from torch import nn

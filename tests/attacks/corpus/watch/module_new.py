@@ -1,4 +1,4 @@
-"""A module whose constructor returns the answer."""
+"""Makes the call in: the constructor of a module."""
 
 import torch
 from torch import nn

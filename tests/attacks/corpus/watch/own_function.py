@@ -1,4 +1,4 @@
-"""Hides the call in an autograd function."""
+"""Makes the call in: an autograd function."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Replaces the counting of operations beforehand."""
+"""Disables the watch: replaces its counting beforehand."""
 
 import sys
 

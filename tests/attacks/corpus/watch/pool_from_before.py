@@ -1,4 +1,4 @@
-"""Calls in a thread pool made before the watch."""
+"""Makes the call in: a thread pool made before the watch."""
 
 from concurrent.futures import ThreadPoolExecutor
 

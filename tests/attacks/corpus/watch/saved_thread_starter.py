@@ -1,4 +1,4 @@
-"""Starts a thread by a function saved before the watch."""
+"""Makes the call in: a thread, by a function saved before the watch."""
 
 import _thread
 

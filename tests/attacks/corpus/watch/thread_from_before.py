@@ -1,4 +1,4 @@
-"""Calls in a thread started before the watch."""
+"""Makes the call in: a thread started before the watch."""
 
 import queue
 import threading

@@ -1,4 +1,4 @@
-"""Kills its parent and the grader."""
+"""Kills: its parent and the grader."""
 
 import os
 import signal
