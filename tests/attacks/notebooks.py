@@ -103,12 +103,12 @@ def wide_characters() -> str:
 
 
 def deep_json() -> str:
-    """Metadata with lists a million deep."""
+    """Metadata: lists a million deep."""
     return '{"nbformat":4,"nbformat_minor":5,"cells":[],"metadata":' + "[" * MIB + "]" * MIB + "}"
 
 
 def deep_objects() -> str:
-    """Metadata with objects as deep as JSON parsers go."""
+    """Metadata: objects as deep as JSON parsers go."""
     return (
         '{"nbformat":4,"nbformat_minor":5,"cells":[],"metadata":' + '{"a":' * 900 + "1" + "}" * 901
     )
@@ -145,12 +145,12 @@ def third_outputs() -> str:
 
 
 def odd_sources() -> str:
-    """Sources of every kind but text."""
+    """Cells: sources of every kind but text."""
     return _cells(None, 3, {"a": 1}, [None], [["x"]], True, [{}], 1e400)
 
 
 def odd_cells() -> str:
-    """Cells that are no cells."""
+    """Cells: none in truth."""
     return json.dumps(
         {**HEAD, "cells": [None, 3, "code", [], {"cell_type": ["code"]}, {"source": ""}]}
     )
@@ -172,7 +172,7 @@ def halves_of_characters() -> str:
 
 
 def own_markers() -> str:
-    """The grader's cell markers, behind every line end."""
+    """Cells: the grader's markers of them, behind every line end."""
     mark = "# %% notebook cell 9"
     ends = ("\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\n", "\r\n")
     return _cells(
@@ -181,13 +181,13 @@ def own_markers() -> str:
 
 
 def commented_out() -> str:
-    """A commented-out cell, with line ends that a comment ignores."""
+    """Cells: one commented out, with line ends that a comment ignores."""
     body = PLAIN.format(call="torch.softmax(scores, -1)").replace("\n", "\r")
     return _cells("import torch", "%%javascript\r" + body + "\n", "%%x\x0c" + body, ")\r" + body)
 
 
 def breaks_the_search() -> str:
-    """A cell that parses only alone; the call is in the next."""
+    """Cells: one that parses only alone; the call is in the next."""
     work = PLAIN.format(call="torch.softmax(scores, -1)")
     return _cells("import torch\n" + work, "x = 1\n\x0c\n  # odd", "if 1:\n\tx = 1\n", "x = 1;\\")
 

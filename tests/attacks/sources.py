@@ -114,7 +114,7 @@ def _spelled() -> Iterator[Source]:
 
 
 def deep_indents() -> str:
-    """A hundred nested blocks and tries."""
+    """Nested: a hundred blocks and tries."""
     ifs = "".join("  " * depth + "if softmax:\n" for depth in range(95))
     tries = "".join("  " * depth + "try:\n" for depth in range(19))
     return f"softmax = 0\n{ifs}{'  ' * 95}pass\n{tries}{'  ' * 19}pass\n"
@@ -126,70 +126,70 @@ def million_tokens() -> str:
 
 
 def long_names() -> str:
-    """A name of thousands of characters, used tens of thousands of times."""
+    """Names: of thousands of characters, used tens of thousands of times."""
     return "import torch.softmax." + "a" * 34_000 + " as s\n" + "s.b\n" * 54_000
 
 
 def long_aliases() -> str:
-    """A module name that doubles for a thousand lines."""
+    """Names: a module's, doubled for a thousand lines."""
     lines = "".join(f"import torch.{'a' * 100}{n}.softmax as a{n}\n" for n in range(1500))
     return lines + "".join(f"a{n} = a{n - 1}.softmax.b\n" for n in range(1, 1500))
 
 
 def rebound_names() -> str:
-    """One name with thousands of values and uses."""
+    """Names: one with thousands of values and uses."""
     bound = "".join(f"t = torch.m{n}\n" for n in range(5_000))
     return f"import torch\n# softmax\n{bound}" + "t.softmax\n" * 8_000
 
 
 def rebound_chain() -> str:
-    """Names each bound to two others, so that the paths double."""
+    """Names: each bound to two others, so that the paths double."""
     lines = "".join(f"a{n} = a{n - 1} if a{n - 1} else a{n - 1}.b\n" for n in range(1, 3000))
     more = "".join(f"a{n}, b{n} = b{n - 1}.c, a{n - 1}.d\n" for n in range(1, 2000))
     return f"import torch\na0 = b0 = torch.softmax\n{lines}{more}"
 
 
 def circular_names() -> str:
-    """Names bound in circles."""
+    """Names: bound in circles."""
     names = "".join(f"a{n} = a{(n * 7 + 1) % 900}.softmax\n" * 3 for n in range(900))
     return f"import torch\na0 = torch\n{names}"
 
 
 def added_texts() -> str:
-    """A thousand added texts that double each time."""
+    """Nested: a thousand added texts that double each time."""
     chain = 'getattr(torch, "soft" + ' + '"x" * 10**9 + ' * 300 + '"max")'
     return f"import torch\nlambda: {chain}\nlambda: 'softmax' * 10**12 + 'a' * 9**9**9\n"
 
 
 def deep_sums() -> str:
-    """Ten thousand nested additions of texts."""
+    """Nested: ten thousand additions of texts."""
     return "import torch\nsoftmax = lambda: getattr(torch, " + "'a' + " * 900 + "'b')\n" * 1
 
 
 def match_bomb() -> str:
-    """Nested patterns with thousands of alternatives."""
+    """Nested: patterns with thousands of alternatives."""
     nested = "[" * 90 + "softmax" + "]" * 90
     either = " | ".join(f"[{n}, _]" for n in range(8_000))
     return f"match 0:\n    case {nested}:\n        pass\n    case {either}:\n        pass\n"
 
 
 def formatted_bomb() -> str:
-    """Nested formatted texts, with a hundred thousand values."""
+    """Nested: formatted texts, with a hundred thousand values."""
     return 'softmax = f"' + "{0}" * (MOST // 4) + '"\n' + "f'{f\"{0}\"}'\n" * 10
 
 
 def many_functions() -> str:
-    """Twenty thousand functions and classes of one name."""
+    """Names: one for twenty thousand functions and classes."""
     return "class softmax: pass\n" * 6_000 + "def blend(): pass\n" * 6_000
 
 
 def many_lambdas() -> str:
-    """Functions nested until the compiler gives up."""
+    """Nested: functions, until the compiler gives up."""
     return "softmax = " + "lambda: " * 3_000 + "0\n"
 
 
 def comprehension_bomb() -> str:
-    """Nested comprehensions, whose scopes a compiler searches repeatedly."""
+    """Nested: comprehensions, whose scopes a compiler searches repeatedly."""
     inner = "softmax"
     for _ in range(18):
         inner = f"[{inner} for x in y for z in x if [{0}]]"
@@ -207,13 +207,13 @@ def long_number() -> str:
 
 
 def finally_bomb() -> str:
-    """Nested `finally`, which a compiler copies."""
+    """Nested: `finally`, which a compiler copies."""
     lines = [f"{' ' * depth}try: pass\n{' ' * depth}finally:\n" for depth in range(1, 19)]
     return "def softmax():\n" + "".join(lines) + " " * 19 + "return 0\n"
 
 
 def just_below_the_limit() -> str:
-    """Exactly as deep as a parser can take."""
+    """Nested: exactly as deep as a parser can take."""
     depth = 0
     for depth in range(3000, 300, -10):
         try:
@@ -229,7 +229,7 @@ def just_below_the_limit() -> str:
 
 
 def utf_16() -> bytes:
-    """UTF-16.
+    """Encodings: UTF-16.
 
     Honest points: 10
     """
@@ -237,20 +237,20 @@ def utf_16() -> bytes:
 
 
 def declared_utf_7() -> bytes:
-    """UTF-7, in which a comment hides the forbidden call."""
+    """Encodings: UTF-7, in which a comment hides the forbidden call."""
     hidden = "\nimport torch\ndef blend(s, v): return torch.softmax(s, -1) @ v\n".encode("utf-7")
     return b"# coding: utf-7\n# " + hidden.replace(b"\n", b"+AAo-") + b"\n"
 
 
 def declared_rot13() -> bytes:
-    """An encoding that is not for text."""
+    """Encodings: one that is not for text."""
     return (
         b"# -*- coding: rot13 -*-\nvzcbeg gbepu\nqrs oyraq(f, i): erghea gbepu.fbsgznk(f, -1) @ i\n"
     )
 
 
 def declared_latin() -> bytes:
-    """Latin-1, rightly declared.
+    """Encodings: Latin-1, rightly declared.
 
     Honest points: 10
     """
@@ -258,12 +258,12 @@ def declared_latin() -> bytes:
 
 
 def declared_nonsense() -> bytes:
-    """An encoding whose name is a path."""
+    """Encodings: a path as the name."""
     return b"# coding: ../../../../dev/stdin\n" + b"softmax = 1\n"
 
 
 def two_marks() -> bytes:
-    """Two byte order marks."""
+    """Encodings: two byte order marks."""
     return b"\xef\xbb\xbf\xef\xbb\xbf" + RIGHT.encode()
 
 
@@ -281,7 +281,7 @@ def end_of_file_sign() -> bytes:
 
 
 def overlong_text() -> bytes:
-    """Characters in too many bytes, and halves of characters."""
+    """Encodings: characters in too many bytes, and halves of characters."""
     return b"softmax = '\xc0\xaf\xe0\x80\xaf\xed\xa0\x80\xf8\x88\x80\x80\x80'\n"
 
 

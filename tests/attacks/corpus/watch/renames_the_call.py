@@ -1,4 +1,4 @@
-"""Calls the forbidden function by its name in a newer torch module."""
+"""Calls by another name: that of a newer torch module."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Waits in its caller's trace until the watch is over."""
+"""Waits for the end of the watch: in its caller's trace."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Attaches to its parent."""
+"""Attacks its parent: by ptrace."""
 
 import ctypes
 import os

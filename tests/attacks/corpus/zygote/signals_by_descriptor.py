@@ -1,4 +1,4 @@
-"""Has the kernel send a signal for a descriptor."""
+"""Sends signals: by the kernel, for a descriptor."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Copies its parent's descriptors and gives orders."""
+"""Attacks its parent: by its descriptors and orders."""
 
 import ctypes
 import os
