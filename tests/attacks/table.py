@@ -103,7 +103,10 @@ def _in_words(found: Evidence | None) -> str:
     lasting = [
         re.sub(r"^\d+ |:.*", "", text) for text in found.traces if not text.startswith("left")
     ]
-    harm = [re.sub(r" (with|took) [\d.]+ \w+.*", "", text) for text in found.harm]
+    harm = [
+        re.sub(r" (with|took) [\d.]+ \w+.*|(?<=^took )[\d.]+ GiB of ", "", text)
+        for text in found.harm
+    ]
     lost = [] if found.others_graded else ["others not graded"]
     return ", ".join([*points, *told, *sent, *left, *lasting, *harm, *lost])
 
