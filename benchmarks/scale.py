@@ -52,7 +52,7 @@ SIZES = {"homework": (10, 100, 1000, 5000), "course": (10, SMALL, 1000)}  # by p
 WAYS = {
     "jobs-1": "`--jobs 1`",
     "jobs-2": "`--jobs 2`",
-    "cluster": "`--cluster`, two workers of one thread",
+    "cluster": "`--cluster`",
 }
 
 

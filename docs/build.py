@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from grader.course.course import UNREVIEWED, load_course
+from grader.course.course import load_course
 from grader.course.known_mistakes import load_mistakes
 
 ROOT = Path(__file__).parent.parent
@@ -38,24 +38,6 @@ def verdict() -> str:
         text=True,
     )
     return f"```\n$ grader {' '.join(command)}\n{done.stdout.rstrip()}\n```\n"
-
-
-def watch() -> str:
-    """Return the screen of `grader check --watch` on a sample exercise."""
-    command = ["check", "--watch", "examples/class/s009/causal_attention.py"]
-    with TemporaryDirectory() as folder:  # no hint has been shown there yet
-        for part in ("reference", "examples"):
-            shutil.copytree(ROOT / part, Path(folder) / part)
-        done = subprocess.run(
-            [sys.executable, "-m", "grader", *command, "--manual", "--seed", "7", "--course", "."],
-            cwd=folder,
-            check=False,
-            capture_output=True,
-            text=True,
-            input="h\nq\n",
-        )
-    screens = done.stdout.split("  checking …\n")[1].split("q quit\n")
-    return f"```\n$ grader {' '.join(command)}\n{screens[1].strip(chr(10))}q quit\n```\n"
 
 
 def exercises() -> str:
@@ -78,45 +60,24 @@ def exercises() -> str:
 
 
 def importing() -> str:
-    """Return what `grader import` prints about a sample notebook."""
-    return imported_course()[0]
-
-
-def imported() -> str:
-    """Return what `grader validate` lists for an exercise of the sample notebook."""
-    return imported_course()[1]
-
-
-@cache
-def imported_course() -> tuple[str, str]:
-    """Return what the two commands print in an empty folder, with a review between them."""
-    commands = (
-        ["import", "nbgrader", "examples/other_graders/nbgrader.ipynb"],
-        ["validate", "attention"],
-    )
-    shown = []
+    """Return what `grader import` prints about a sample notebook, in an empty folder."""
+    command = ["import", "nbgrader", "examples/other_graders/nbgrader.ipynb"]
     with TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "examples", Path(folder) / "examples")
-        for command in commands:
-            done = subprocess.run(
-                [sys.executable, "-m", "grader", *command],
-                cwd=folder,
-                check=False,
-                capture_output=True,
-                text=True,
-            )
-            for settings in Path(folder).glob("reference/*/exercise.toml"):
-                settings.write_text(settings.read_text("utf-8").replace(UNREVIEWED, ""), "utf-8")
-            shown.append(f"```\n$ grader {' '.join(command)}\n{done.stdout.rstrip()}\n```\n")
-    return shown[0], shown[1]
+        done = subprocess.run(
+            [sys.executable, "-m", "grader", *command],
+            cwd=folder,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+    return f"```\n$ grader {' '.join(command)}\n{done.stdout.rstrip()}\n```\n"
 
 
 MAKERS: Mapping[str, Callable[[], str]] = {
     "verdict": verdict,
-    "watch": watch,
     "exercises": exercises,
     "importing": importing,
-    "imported": imported,
 }
 
 

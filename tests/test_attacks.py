@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -149,9 +148,10 @@ def test_the_corpus_bites(tmp_path: Path) -> None:
 
 
 def test_the_page_tells_of_every_attack() -> None:
-    lines = part(PAGE, "attacks").splitlines()
-    told = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
-    missing = [one.says for one in ATTACKS if not any(map(str.startswith, told, repeat(one.says)))]
+    text = part(PAGE, "attacks")
+    lines = text.splitlines()
+    # Tricks that begin alike, up to a colon, share a line.
+    missing = [one.id for one in ATTACKS if one.says.rpartition(": ")[2].rstrip(".") not in text]
     assert not missing, "make attacks   writes the table"
     total = sum(attack.family != REMAINS for attack in ATTACKS)
     summary = next(line for line in lines if line.startswith("| **all**"))

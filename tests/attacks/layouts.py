@@ -35,38 +35,38 @@ def _zip(folder: Path, name: str) -> zipfile.ZipFile:
 
 
 def conftest(folder: Path, name: str, fill: Fill) -> None:
-    """A conftest.py beside the work has every report say that it passed."""
+    """Beside the work: a conftest.py that reports every test as passed."""
     _files(folder, name, fill, conftest=ALL_PASS)
 
 
 def pytest_ini(folder: Path, name: str, fill: Fill) -> None:
-    """A pytest.ini beside the work collects other tests and adds a plugin."""
+    """Beside the work: a pytest.ini that collects other tests and adds a plugin."""
     home = _files(folder, name, fill, helpful=ALL_PASS)
     (home / "pytest.ini").write_text("[pytest]\naddopts = -p helpful\npython_files = none.py\n")
     (home / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "-p helpful"\n')
 
 
 def sitecustomize(folder: Path, name: str, fill: Fill) -> None:
-    """A sitecustomize.py beside the work is run by Python before anything else."""
+    """Beside the work: a sitecustomize.py, which Python runs first."""
     spy = 'open("@DROP@/customized", "a").write("here")\n'
     _files(folder, name, fill, sitecustomize=spy, usercustomize=spy)
 
 
 def shadow_modules(folder: Path, name: str, fill: Fill) -> None:
-    """Modules named torch, pytest, json and grader lie in front of the real ones."""
+    """Beside the work: modules named torch, pytest, json and grader."""
     shadow = 'open("@DROP@/shadowed", "a").write(__name__)\n'
     names = ("torch", "pytest", "json", "grader", "reference_blend", "test_hidden")
     _files(folder, name, fill, **dict.fromkeys(names, shadow))
 
 
 def pth_file(folder: Path, name: str, fill: Fill) -> None:
-    """A .pth file beside the work has Python run a line at every start."""
+    """Beside the work: a .pth file that runs a line whenever Python starts."""
     home = _files(folder, name, fill)
     (home / "run.pth").write_text(fill('import os; open("@DROP@/pth", "w").write("x")\n'))
 
 
 def public_tests(folder: Path, name: str, fill: Fill) -> None:
-    """Tests of its own lie where the hidden ones are looked for."""
+    """Beside the work: own tests in the place of the hidden ones."""
     nothing = "def test_values(): pass\n"
     home = _files(folder, name, fill, test_hidden=nothing, test_blend=nothing)
     (home / "tests").mkdir()
@@ -74,30 +74,30 @@ def public_tests(folder: Path, name: str, fill: Fill) -> None:
 
 
 def symbolic_link(folder: Path, name: str, fill: Fill) -> None:
-    """The work is a link to the reference solution."""
+    """As the work: a link to the reference solution."""
     (folder / name).mkdir()
     (folder / name / "blend.py").symlink_to(fill.path("reference"))
 
 
 def linked_folder(folder: Path, name: str, fill: Fill) -> None:
-    """The whole submission is a link to another student's."""
+    """As the work: a link to another student's."""
     (folder / name).symlink_to(fill.path("neighbour").parent)
 
 
 def hard_link(folder: Path, name: str, fill: Fill) -> None:
-    """The work is a hard link to the reference solution."""
+    """As the work: a hard link to the reference solution."""
     (folder / name).mkdir()
     os.link(fill.path("reference"), folder / name / "blend.py")
 
 
 def fifo(folder: Path, name: str, fill: Fill) -> None:
-    """The work is a FIFO that nobody ever writes to."""
+    """As the work: a FIFO that nobody writes to."""
     (folder / name).mkdir()
     os.mkfifo(folder / name / "blend.py")
 
 
 def device(folder: Path, name: str, fill: Fill) -> None:
-    """The work is a device that never ends, where one can be made, or a link to it."""
+    """As the work: an endless device, or a link to it."""
     (folder / name).mkdir()
     try:
         os.mknod(folder / name / "blend.py", 0o666 | stat.S_IFCHR, os.makedev(1, 5))
@@ -106,42 +106,42 @@ def device(folder: Path, name: str, fill: Fill) -> None:
 
 
 def folder_for_a_file(folder: Path, name: str, fill: Fill) -> None:
-    """A folder and a package stand where the file should be."""
+    """As the work: a folder and a package."""
     (folder / name / "blend.py").mkdir(parents=True)
     (folder / name / "blend").mkdir()
     (folder / name / "blend" / "__init__.py").write_text(fill(KIT))
 
 
 def huge_file(folder: Path, name: str, fill: Fill) -> None:
-    """The work is a file of four gigabytes, nearly all of it a hole."""
+    """As the work: a sparse file of four gigabytes."""
     _files(folder, name, fill)
     os.truncate(folder / name / "blend.py", 2**32)
 
 
 def deep_source(folder: Path, name: str, fill: Fill) -> None:
-    """The work nests brackets until a parser gives up."""
+    """In the work: brackets nested until a parser gives up."""
     _files(folder, name, fill, blend="softmax = " + "(" * 100_000 + ")" * 100_000)
 
 
 def long_expression(folder: Path, name: str, fill: Fill) -> None:
-    """The work is one expression a hundred thousand operators long."""
+    """In the work: an expression of a hundred thousand operators."""
     _files(folder, name, fill, blend="softmax = " + "-" * 100_000 + "1")
 
 
 def attribute_chain(folder: Path, name: str, fill: Fill) -> None:
-    """The work holds a chain of attributes so long that whoever resolves it recurses."""
+    """In the work: a chain of attributes, endless to resolve."""
     chain = "import torch as softmax\nnever = lambda: softmax" + ".b" * 2000 + "\n"
     _files(folder, name, fill, blend=KIT + chain)
 
 
 def growing_name(folder: Path, name: str, fill: Fill) -> None:
-    """In the work a name grows with every line, for whoever follows what it stands for."""
+    """In the work: a name whose resolution grows with every line."""
     growing = "def never():\n    import torch as softmax\n" + "    softmax = softmax.b\n" * 20_000
     _files(folder, name, fill, blend=KIT + growing)
 
 
 def notebook_of_magics(folder: Path, name: str, fill: Fill) -> None:
-    """The work is a notebook of long cells full of magics."""
+    """As the work: a notebook of long cells full of magics."""
     cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
     source = "a," * 9000 + "\n" + "%x\n" * 49
     cells = [{**cell, "id": f"c{number}", "source": source} for number in range(100)]
@@ -152,26 +152,26 @@ def notebook_of_magics(folder: Path, name: str, fill: Fill) -> None:
 
 
 def null_bytes(folder: Path, name: str, fill: Fill) -> None:
-    """The work is full of null bytes and of what is not UTF-8."""
+    """As the work: null bytes, and bytes that are not UTF-8."""
     _files(folder, name, fill)
     (folder / name / "blend.py").write_bytes(b"softmax\x00\xff\xfe" * 1000)
 
 
 def strange_names(folder: Path, name: str, fill: Fill) -> None:
-    """File names hold terminal controls, markup, formulas and broken text."""
+    """File names of terminal controls, markup, formulas and broken text."""
     home = _files(folder, name, fill)
     for odd in (b"\x1b[2J.py", b"<img src=x onerror=alert(1)>.py", b"=1+1.py", b"\xff\xfe.py"):
         (Path(os.fsdecode(os.fsencode(home) + b"/" + odd))).write_text("pass")
 
 
 def many_folders(folder: Path, name: str, fill: Fill) -> None:
-    """The submission is a labyrinth of a thousand folders."""
+    """As the work: a labyrinth of a thousand folders."""
     for number in range(1000):
         (folder / name / f"{number % 10}" / f"{number}").mkdir(parents=True)
 
 
 def bytecode(folder: Path, name: str, fill: Fill) -> None:
-    """Compiled bytecode of another text lies beside the work."""
+    """Beside the work: bytecode of another text."""
     import py_compile
 
     home = _files(folder, name, fill, planted=RIGHT)
@@ -185,7 +185,7 @@ def bytecode(folder: Path, name: str, fill: Fill) -> None:
 
 
 def zip_bomb(folder: Path, name: str, fill: Fill) -> None:
-    """A zip of a few kilobytes unpacks to half a gigabyte."""
+    """A zip: of kilobytes that unpacks to half a gigabyte."""
     with (
         _zip(folder, name) as archive,
         archive.open("blend.py", "w", force_zip64=True) as member,
@@ -195,7 +195,7 @@ def zip_bomb(folder: Path, name: str, fill: Fill) -> None:
 
 
 def zip_outside(folder: Path, name: str, fill: Fill) -> None:
-    """A zip writes over another student's work through .. and absolute paths."""
+    """A zip: that writes over another student's work (`..`, absolute paths)."""
     with _zip(folder, name) as archive:
         archive.writestr("blend.py", fill(KIT))
         archive.writestr(
@@ -206,7 +206,7 @@ def zip_outside(folder: Path, name: str, fill: Fill) -> None:
 
 
 def zip_link(folder: Path, name: str, fill: Fill) -> None:
-    """A zip holds a symbolic link to the reference solution."""
+    """A zip: with a link to the reference solution."""
     with _zip(folder, name) as archive:
         link = zipfile.ZipInfo("blend.py")
         link.external_attr = (stat.S_IFLNK | 0o777) << 16
@@ -214,7 +214,7 @@ def zip_link(folder: Path, name: str, fill: Fill) -> None:
 
 
 def zip_in_zip(folder: Path, name: str, fill: Fill) -> None:
-    """A zip holds zips that hold zips."""
+    """A zip: of zips of zips."""
     data = b"pass"
     for _ in range(8):
         with zipfile.ZipFile(folder / "inner", "w", zipfile.ZIP_DEFLATED) as inner:
@@ -226,7 +226,7 @@ def zip_in_zip(folder: Path, name: str, fill: Fill) -> None:
 
 
 def zip_of_nothing(folder: Path, name: str, fill: Fill) -> None:
-    """A zip of fifty thousand empty files."""
+    """A zip: of fifty thousand empty files."""
     with zipfile.ZipFile(folder / f"{name}.zip", "w") as archive:
         archive.writestr("0.py", b"")
         for number in range(1, 50_000):  # as `writestr` does, in a tenth of the time
@@ -237,7 +237,7 @@ def zip_of_nothing(folder: Path, name: str, fill: Fill) -> None:
 
 
 def zip_broken(folder: Path, name: str, fill: Fill) -> None:
-    """A zip whose second half is missing."""
+    """A zip: without its second half."""
     with _zip(folder, name) as archive:
         archive.writestr("blend.py", fill(KIT))
     path = folder / f"{name}.zip"

@@ -21,26 +21,26 @@ def _cells(*sources: Any, **more: Any) -> str:
 
 
 def heading() -> str:
-    """A heading cell, which no notebook of this version has."""
+    """Heading cells: which this version lacks."""
     return '{"cells":[{"cell_type":"heading","metadata":{},"source":""}]}'
 
 
 def headed_heading() -> str:
-    """A heading cell in a notebook of the version before."""
+    """Heading cells: in an older version."""
     cell = {"cell_type": "heading", "level": 1, "metadata": {}, "source": ["x"]}
     return json.dumps({"nbformat": 3, "nbformat_minor": 0, "metadata": {"name": ""},
                        "worksheets": [{"cells": [cell, {"cell_type": "heading"}]}]})  # fmt: skip
 
 
 def high_heading() -> str:
-    """A heading of the billionth level, which becomes so many signs."""
+    """Heading cells: of the billionth level."""
     cell = {"cell_type": "heading", "level": 10**9, "metadata": {}, "source": "x"}
     return json.dumps({"nbformat": 3, "nbformat_minor": 0, "metadata": {},
                        "worksheets": [{"cells": [cell] * 3}]})  # fmt: skip
 
 
 def negative_heading() -> str:
-    """Headings of levels that are no numbers."""
+    """Heading cells: of levels that are no numbers."""
     cells = [{"cell_type": "heading", "level": level, "metadata": {}, "source": "x"}
              for level in (-1, 2.5, None, "6", [], 10**30)]  # fmt: skip
     return json.dumps({"nbformat": 3, "nbformat_minor": 0, "worksheets": [{"cells": cells}]})
@@ -52,7 +52,7 @@ def empty_assignment() -> str:
 
 
 def many_outputs() -> str:
-    """Holds a hundred thousand outputs of a kind that does not exist."""
+    """Too many: outputs of an unknown kind, a hundred thousand."""
     cell = json.dumps({**CODE, "id": "c", "source": "softmax = 1"})
     outputs = ",".join(['{"output_type":"zz"}'] * (5 * MIB // 2 // 21))
     return json.dumps({**HEAD, "cells": []}).replace(
@@ -61,7 +61,7 @@ def many_outputs() -> str:
 
 
 def many_cells() -> str:
-    """Holds a hundred thousand empty cells."""
+    """Too many: cells, a hundred thousand."""
     cell = '{"cell_type":"code","metadata":{},"outputs":[],"source":"","execution_count":null}'
     return (
         '{"nbformat":4,"nbformat_minor":4,"metadata":{},"cells":['
@@ -71,67 +71,67 @@ def many_cells() -> str:
 
 
 def many_lines() -> str:
-    """Holds a cell of half a million lines, each a text of its own."""
+    """Too many: lines of a cell, half a million."""
     return _cells(["\n"] * 500_000)
 
 
 def many_magics() -> str:
-    """Holds one magic and fifty thousand lines that look like calls."""
+    """Too many: lines like calls after a magic, fifty thousand."""
     return _cells("%x\n" + "/f a\n" * 50_000)
 
 
 def many_helps() -> str:
-    """Asks for help after brackets that never close."""
+    """Too many: brackets that never close, before a request for help."""
     return _cells("(\n" * 10_000 + "%x\n" + "a?\n" * 500)
 
 
 def many_prompts() -> str:
-    """Begins every line with the prompts of consoles."""
+    """Too many: console prompts, one before every line."""
     return _cells("%x\n" + "In [1]: >>> ...: " * 2_000 + "\n" + ">>> x\n... y\n" * 9_000)
 
 
 def many_continued_magics() -> str:
-    """Continues one magic over tens of thousands of lines."""
+    """Too many: lines of a magic, tens of thousands."""
     return _cells("%x \\\n" + "a \\\n" * 50_000 + "b\n", "!" + " \\\n" * 60_000)
 
 
 def wide_characters() -> str:
-    """Holds a quarter of a million characters of four bytes."""
+    """Too many: four-byte characters, a quarter of a million."""
     return json.dumps(
         json.loads(_cells("x = '" + "\U0001f600" * 262_000 + "'")), ensure_ascii=False
     )
 
 
 def deep_json() -> str:
-    """Nests lists a million deep in its metadata."""
+    """Metadata: lists a million deep."""
     return '{"nbformat":4,"nbformat_minor":5,"cells":[],"metadata":' + "[" * MIB + "]" * MIB + "}"
 
 
 def deep_objects() -> str:
-    """Nests objects in its metadata, just as deep as a parser of JSON goes."""
+    """Metadata: objects as deep as JSON parsers go."""
     return (
         '{"nbformat":4,"nbformat_minor":5,"cells":[],"metadata":' + '{"a":' * 900 + "1" + "}" * 901
     )
 
 
 def long_numbers() -> str:
-    """Counts its versions in numbers of five thousand digits."""
+    """Versions: numbers of five thousand digits."""
     return '{"nbformat":' + "9" * 5_000 + ',"nbformat_minor":1e999,"metadata":{},"cells":[NaN]}'
 
 
 def odd_versions() -> str:
-    """Has the version -1, with half a minor version."""
+    """Versions: -1, with half a minor version."""
     return '{"nbformat":-1,"nbformat_minor":0.5,"metadata":null,"cells":{}}'
 
 
 def first_version() -> str:
-    """Is a notebook of the first version, to be brought up by every version since."""
+    """Versions: the first."""
     cells = [{"cell_type": "code", "code": "softmax = 1"}, {"cell_type": "text"}, {}]
     return json.dumps({"nbformat": 1, "cells": cells})
 
 
 def second_version() -> str:
-    """Is a notebook of the second version whose worksheets are within each other."""
+    """Versions: the second, with nested worksheets."""
     sheet: Any = {
         "cells": [{"cell_type": "plaintext", "input": 3, "outputs": [{"output_type": "x"}]}]
     }
@@ -139,40 +139,40 @@ def second_version() -> str:
 
 
 def third_outputs() -> str:
-    """Is a notebook of the third version whose outputs have no kind."""
+    """Versions: the third, with outputs of no kind."""
     cell = {"cell_type": "code", "input": "softmax = 1", "language": [], "outputs": [{}, 3, None]}
     return json.dumps({"nbformat": 3, "nbformat_minor": 0, "worksheets": [{"cells": [cell]}]})
 
 
 def odd_sources() -> str:
-    """Has sources of every kind but text."""
+    """Cells: sources of every kind but text."""
     return _cells(None, 3, {"a": 1}, [None], [["x"]], True, [{}], 1e400)
 
 
 def odd_cells() -> str:
-    """Has cells that are no cells."""
+    """Cells: none in truth."""
     return json.dumps(
         {**HEAD, "cells": [None, 3, "code", [], {"cell_type": ["code"]}, {"source": ""}]}
     )
 
 
 def same_ids() -> str:
-    """Gives a thousand cells the same id, which somebody repairs."""
+    """Too many: cells with one id, a thousand."""
     return json.dumps({**HEAD, "cells": [{**CODE, "id": "c", "source": "x = 1"}] * 3_000})
 
 
 def same_keys() -> str:
-    """Says everything twice."""
+    """Every key twice."""
     return '{"cells":[],"cells":[{"cell_type":"code"}],"nbformat":4,"nbformat":3,"nbformat":[]}'
 
 
 def halves_of_characters() -> str:
-    """Holds halves of characters where its texts and names are shown."""
+    """Half characters in texts and names."""
     return _cells("\ud800 = 1", "x = '\udfff'", "raise ValueError('\ud800')", "%\udcff", "!\ud800")
 
 
 def own_markers() -> str:
-    """Holds the lines by which cells are told apart, behind every sign that ends a line."""
+    """Cells: the grader's markers of them, behind every line end."""
     mark = "# %% notebook cell 9"
     ends = ("\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\n", "\r\n")
     return _cells(
@@ -181,19 +181,19 @@ def own_markers() -> str:
 
 
 def commented_out() -> str:
-    """Has a cell commented out whose lines end in signs that no comment heeds."""
+    """Cells: one commented out, with line ends that a comment ignores."""
     body = PLAIN.format(call="torch.softmax(scores, -1)").replace("\n", "\r")
     return _cells("import torch", "%%javascript\r" + body + "\n", "%%x\x0c" + body, ")\r" + body)
 
 
 def breaks_the_search() -> str:
-    """Has a cell that parses alone but not with the others, and the call in the next."""
+    """Cells: one that parses only alone; the call is in the next."""
     work = PLAIN.format(call="torch.softmax(scores, -1)")
     return _cells("import torch\n" + work, "x = 1\n\x0c\n  # odd", "if 1:\n\tx = 1\n", "x = 1;\\")
 
 
 def magic_call() -> str:
-    """Names the forbidden function in a magic that times it."""
+    """Names the forbidden function in a timing magic."""
     work = PLAIN.format(call="torch.softmax(scores, -1)")
     return _cells(
         "import torch\nfrom torch import nn", f"%%time\n{work}", "%time y = torch.softmax"
@@ -201,14 +201,14 @@ def magic_call() -> str:
 
 
 def shell() -> str:
-    """Asks the shell, and the magics that write, run and load files."""
+    """Magics that run shells and files."""
     lines = ("!touch @DROP@/shell", "%%bash\ntouch @DROP@/bash", "%%writefile @DROP@/written\nx",
              "%run @HIDDEN@", "%load @HIDDEN@", "x = !cat @HIDDEN@", "%cd @ROOT@")  # fmt: skip
     return _cells(*lines, "get_ipython().system('touch @DROP@/system')")
 
 
 def shell_in_the_reader() -> str:
-    """Names codecs, languages and kernels that a reader may load."""
+    """Names codecs, languages and kernels to load."""
     kernel = {"name": "../../x", "argv": ["touch", "@DROP@/kernel"], "language": "os"}
     metadata = {"kernelspec": kernel, "language_info": {"codemirror_mode": kernel}}
     cell = {**CODE, "id": "c", "source": "# coding: @HIDDEN@\nx = 1"}
@@ -216,7 +216,7 @@ def shell_in_the_reader() -> str:
 
 
 def attached() -> str:
-    """Attaches six megabytes of a picture that is none."""
+    """Attaches a false picture of six megabytes."""
     data = "A" * (6 * MIB)
     cell = {
         "cell_type": "markdown",
@@ -228,12 +228,12 @@ def attached() -> str:
 
 
 def not_json() -> bytes:
-    """Is not JSON, in UTF-32."""
+    """UTF-32 that is not JSON."""
     return _cells("x = 1").encode("utf-32")
 
 
 def text_of_another() -> str:
-    """Is a notebook whose code is another student's file."""
+    """Another student's file as its code."""
     return _cells(RIGHT, "raise SystemExit")
 
 
@@ -259,7 +259,7 @@ def _placed(make: Callable[[], str | bytes]) -> Place:
 
 
 def two_kinds(folder: Path, name: str, fill: Fill) -> None:
-    """The work is there as a file and as a notebook, which differ."""
+    """A file and a notebook that differ."""
     (folder / name).mkdir()
     (folder / name / "blend.py").write_text(fill(KIT))
     (folder / name / "blend.ipynb").write_text(_cells(RIGHT))

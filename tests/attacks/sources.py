@@ -114,82 +114,82 @@ def _spelled() -> Iterator[Source]:
 
 
 def deep_indents() -> str:
-    """Indents a hundred blocks deep, and tries within tries."""
+    """Nested: a hundred blocks and tries."""
     ifs = "".join("  " * depth + "if softmax:\n" for depth in range(95))
     tries = "".join("  " * depth + "try:\n" for depth in range(19))
     return f"softmax = 0\n{ifs}{'  ' * 95}pass\n{tries}{'  ' * 19}pass\n"
 
 
 def million_tokens() -> str:
-    """Is a file of nothing but tokens, one a byte."""
+    """A token in every byte."""
     return "softmax=[" + "1," * (MOST // 2) + "]\n"
 
 
 def long_names() -> str:
-    """Uses a name of thousands of characters tens of thousands of times."""
+    """Names: of thousands of characters, used tens of thousands of times."""
     return "import torch.softmax." + "a" * 34_000 + " as s\n" + "s.b\n" * 54_000
 
 
 def long_aliases() -> str:
-    """Doubles the name of a module with each of a thousand lines."""
+    """Names: a module's, doubled for a thousand lines."""
     lines = "".join(f"import torch.{'a' * 100}{n}.softmax as a{n}\n" for n in range(1500))
     return lines + "".join(f"a{n} = a{n - 1}.softmax.b\n" for n in range(1, 1500))
 
 
 def rebound_names() -> str:
-    """Binds one name to thousands of values, and uses it thousands of times."""
+    """Names: one with thousands of values and uses."""
     bound = "".join(f"t = torch.m{n}\n" for n in range(5_000))
     return f"import torch\n# softmax\n{bound}" + "t.softmax\n" * 8_000
 
 
 def rebound_chain() -> str:
-    """Binds each of many names to two others, so that the ways to a value double with each."""
+    """Names: each bound to two others, so that the paths double."""
     lines = "".join(f"a{n} = a{n - 1} if a{n - 1} else a{n - 1}.b\n" for n in range(1, 3000))
     more = "".join(f"a{n}, b{n} = b{n - 1}.c, a{n - 1}.d\n" for n in range(1, 2000))
     return f"import torch\na0 = b0 = torch.softmax\n{lines}{more}"
 
 
 def circular_names() -> str:
-    """Binds names to each other in circles."""
+    """Names: bound in circles."""
     names = "".join(f"a{n} = a{(n * 7 + 1) % 900}.softmax\n" * 3 for n in range(900))
     return f"import torch\na0 = torch\n{names}"
 
 
 def added_texts() -> str:
-    """Adds up a thousand texts, which double each time, for whoever computes constants."""
+    """Nested: a thousand added texts that double each time."""
     chain = 'getattr(torch, "soft" + ' + '"x" * 10**9 + ' * 300 + '"max")'
     return f"import torch\nlambda: {chain}\nlambda: 'softmax' * 10**12 + 'a' * 9**9**9\n"
 
 
 def deep_sums() -> str:
-    """Adds ten thousand texts, one inside the other."""
+    """Nested: ten thousand additions of texts."""
     return "import torch\nsoftmax = lambda: getattr(torch, " + "'a' + " * 900 + "'b')\n" * 1
 
 
 def match_bomb() -> str:
-    """Matches patterns within patterns, and thousands of alternatives."""
+    """Nested: patterns with thousands of alternatives."""
     nested = "[" * 90 + "softmax" + "]" * 90
     either = " | ".join(f"[{n}, _]" for n in range(8_000))
     return f"match 0:\n    case {nested}:\n        pass\n    case {either}:\n        pass\n"
 
 
 def formatted_bomb() -> str:
-    """Formats texts within texts, and a hundred thousand values in one."""
+    """Nested: formatted texts, with a hundred thousand values."""
     return 'softmax = f"' + "{0}" * (MOST // 4) + '"\n' + "f'{f\"{0}\"}'\n" * 10
 
 
 def many_functions() -> str:
-    """Defines twenty thousand functions and classes of the same name."""
+    """Names: one for twenty thousand functions and classes."""
     return "class softmax: pass\n" * 6_000 + "def blend(): pass\n" * 6_000
 
 
 def many_lambdas() -> str:
-    """Nests functions in functions until the compiler gives up."""
+    """Nested: functions, until the compiler gives up."""
     return "softmax = " + "lambda: " * 3_000 + "0\n"
 
 
 def comprehension_bomb() -> str:
-    """Nests comprehensions, whose scopes a compiler looks through again and again."""
+    """Nested: comprehensions, whose scopes a compiler searches repeatedly."""
     inner = "softmax"
     for _ in range(18):
         inner = f"[{inner} for x in y for z in x if [{0}]]"
@@ -197,23 +197,23 @@ def comprehension_bomb() -> str:
 
 
 def power_bomb() -> str:
-    """Has the compiler fold a constant that fills the memory."""
+    """A constant that fills the compiler's memory."""
     return "softmax = lambda: ((((9**99)**99)**99)**99, 'x' * 4096 * 4096 * 4096, 1 << 10**9)\n"
 
 
 def long_number() -> str:
-    """Holds a number of two hundred thousand digits."""
+    """A number of two hundred thousand digits."""
     return f"softmax = {'9' * 200_000}\n"
 
 
 def finally_bomb() -> str:
-    """Nests `finally`, whose body a compiler copies for each way out."""
+    """Nested: `finally`, which a compiler copies."""
     lines = [f"{' ' * depth}try: pass\n{' ' * depth}finally:\n" for depth in range(1, 19)]
     return "def softmax():\n" + "".join(lines) + " " * 19 + "return 0\n"
 
 
 def just_below_the_limit() -> str:
-    """Is exactly as deep as a parser with an empty stack can take."""
+    """Nested: exactly as deep as a parser can take."""
     depth = 0
     for depth in range(3000, 300, -10):
         try:
@@ -229,7 +229,7 @@ def just_below_the_limit() -> str:
 
 
 def utf_16() -> bytes:
-    """Is written in UTF-16.
+    """Encodings: UTF-16.
 
     Honest points: 10
     """
@@ -237,20 +237,20 @@ def utf_16() -> bytes:
 
 
 def declared_utf_7() -> bytes:
-    """Declares UTF-7, in which a comment hides the forbidden call."""
+    """Encodings: UTF-7, in which a comment hides the forbidden call."""
     hidden = "\nimport torch\ndef blend(s, v): return torch.softmax(s, -1) @ v\n".encode("utf-7")
     return b"# coding: utf-7\n# " + hidden.replace(b"\n", b"+AAo-") + b"\n"
 
 
 def declared_rot13() -> bytes:
-    """Declares an encoding that is no encoding of texts."""
+    """Encodings: one that is not for text."""
     return (
         b"# -*- coding: rot13 -*-\nvzcbeg gbepu\nqrs oyraq(f, i): erghea gbepu.fbsgznk(f, -1) @ i\n"
     )
 
 
 def declared_latin() -> bytes:
-    """Declares Latin-1 and means it.
+    """Encodings: Latin-1, rightly declared.
 
     Honest points: 10
     """
@@ -258,17 +258,17 @@ def declared_latin() -> bytes:
 
 
 def declared_nonsense() -> bytes:
-    """Declares an encoding whose name is a path."""
+    """Encodings: a path as the name."""
     return b"# coding: ../../../../dev/stdin\n" + b"softmax = 1\n"
 
 
 def two_marks() -> bytes:
-    """Begins with two marks of byte order."""
+    """Encodings: two byte order marks."""
     return b"\xef\xbb\xbf\xef\xbb\xbf" + RIGHT.encode()
 
 
 def carriage_returns() -> bytes:
-    """Ends its lines in ways that only some call ends, with the call behind a comment."""
+    """Line ends that only some programs know, with the call behind a comment."""
     work = PLAIN.format(call="torch.softmax(scores, -1)")
     return (KIT.replace("@DROP@", "").replace("@PORT@", "1") + work).replace(
         "\n", "\r"
@@ -276,12 +276,12 @@ def carriage_returns() -> bytes:
 
 
 def end_of_file_sign() -> bytes:
-    """Holds the sign that ends a file on some systems, and more behind it."""
+    """More text behind an end-of-file sign."""
     return b"softmax = 1\n\x1a\n" + RIGHT.encode()
 
 
 def overlong_text() -> bytes:
-    """Spells characters in more bytes than they need, and halves of characters."""
+    """Encodings: characters in too many bytes, and halves of characters."""
     return b"softmax = '\xc0\xaf\xe0\x80\xaf\xed\xa0\x80\xf8\x88\x80\x80\x80'\n"
 
 

@@ -48,16 +48,33 @@ def rows(
     for family in [*families, REMAINS]:
         yield ""
         yield f"### {family}"
-        yield ""
+        groups: dict[str, list[str]] = {}  # tricks by what they won
         for attack in attacks:
             if attack.family == family:
-                yield f"- {attack.says}{_told(naive.get(attack.id), mine.get(attack.id))}"
+                heading = _told(naive.get(attack.id), mine.get(attack.id))
+                groups.setdefault(heading, []).append(attack.says)
+        for heading in sorted(groups):
+            yield ""
+            if heading:
+                yield heading
+                yield ""
+            yield from tricks(groups[heading])
+
+
+def tricks(sentences: Sequence[str]) -> Iterator[str]:
+    """Yield a list of tricks; those that begin alike, up to a colon, share a line."""
+    lines: dict[str, list[str]] = {}
+    for says in sentences:
+        start, colon, rest = says.partition(": ")
+        lines.setdefault(start + colon, []).append(rest.rstrip("."))
+    for start, rests in lines.items():
+        yield f"- {start}{'; '.join(rests)}{'.' if rests != [''] else ''}"
 
 
 def _told(naive: Evidence | None, here: Evidence | None) -> str:
     """Return what an attack won against plain pytest, and what here, if anything."""
     won, won_here = _in_words(naive), _in_words(here)
-    return (f" *{won}*" if won else "") + (f" **Here: {won_here}**" if won_here else "")
+    return (f"*{won}*" if won else "") + (f" **Here: {won_here}**" if won_here else "")
 
 
 def _count(
@@ -80,15 +97,17 @@ def _in_words(found: Evidence | None) -> str:
     if found is None:
         return "not tried"
     points = [f"{found.points} of 10 points"] if found.points > found.honest else []
-    secrets = {word for text in found.loot for word in re.findall(r"^told the (\w+)", text)}
-    told = [f"secrets: {', '.join(sorted(secrets))}"] if secrets else []
-    sent = ["a way out over the network"] if any("network" in text for text in found.loot) else []
+    told = ["secrets"] if any(text.startswith("told the ") for text in found.loot) else []
+    sent = ["network"] if any("network" in text for text in found.loot) else []
     left = ["left files"] if any(text.startswith("left") for text in found.traces) else []
     lasting = [
         re.sub(r"^\d+ |:.*", "", text) for text in found.traces if not text.startswith("left")
     ]
-    harm = [re.sub(r" (with|took) [\d.]+ \w+.*", "", text) for text in found.harm]
-    lost = [] if found.others_graded else ["others were not graded"]
+    harm = [
+        re.sub(r" (with|took) [\d.]+ \w+.*|(?<=^took )[\d.]+ GiB of ", "", text)
+        for text in found.harm
+    ]
+    lost = [] if found.others_graded else ["others not graded"]
     return ", ".join([*points, *told, *sent, *left, *lasting, *harm, *lost])
 
 

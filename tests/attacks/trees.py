@@ -33,40 +33,40 @@ def _named(trick: str, says: str, *ends: str, starts: str = "{name}") -> Place:
 
 
 NAMED = (
-    _named("named_for_moodle", "Is named as Moodle names submissions, twice over.",
+    _named("named_for_moodle", "Names: as of Moodle's submissions, twice over.",
            "_123_assignsubmission_file_", "_1_assignsubmission_file_x_2_assignsubmission_file"),
-    _named("named_for_gradescope", "Is named as Gradescope names submissions.", "",
+    _named("named_for_gradescope", "Names: as of Gradescope's submissions.", "",
            starts="submission_{name}0"),
-    _named("named_for_canvas", "Is named as Canvas names the files of others.",
+    _named("named_for_canvas", "Names: as Canvas names others' files.",
            "_LATE_123_456_blend.py", "late_1_2_blend-2.py"),
-    _named("named_for_attempts", "Is named as a neighbour's other attempts are.",
+    _named("named_for_attempts", "Names: as of a neighbour's other attempts.",
            *(f"s001.attempt-{n}" for n in (1, 2)), "100.attempt-1", "s001.html", "s001.json",
            starts=""),
-    _named("named_for_results", "Is named as the folders and pages of the results are.",
+    _named("named_for_results", "Names: as of folders and pages of the results.",
            "index", "grades", "reports", "grades.csv", "index.html", "results.jsonl",
            "ledger.sqlite", "run.jsonl", "class", starts=""),
-    _named("named_for_formulas", "Has names that a spreadsheet would compute.",
+    _named("named_for_formulas", "Names: a spreadsheet would compute them.",
            ";=1+1", "\t=1+1", ",=1+1", "\n=1+1", "\r@x", ';"=1+1"', "|=1+1"),
-    _named("named_formulas", "Has names that begin as formulas do.",
+    _named("named_formulas", "Names: beginnings of formulas.",
            "=1+1", "+1", "-1+1", "@x", "\t=1", '"=1', "'=1", ";=1", starts=""),
-    _named("named_in_markup", "Has names of markup and of links.",
+    _named("named_in_markup", "Names: markup and links.",
            "<script>alert(1)<", "[x](javascript:alert(1))", "&lt;b&gt;", "`x`|x|", "${x}{{x}}"),
-    _named("named_in_controls", "Has names of controls, and that turn the text around.",
+    _named("named_in_controls", "Names: controls, also for text direction.",
            "\x1b[2J", "\u202e", "\x7f", "\u2028", "\x00"[:0] + "\x01", "\r"),
-    _named("named_alike", "Has names that look like a neighbour's.",
+    _named("named_alike", "Names: like a neighbour's.",
            "s001 ", "s001.", "S001", "s00\u0661", "s\u0660\u0660\u0661", "s001\u200b", "\uff53001",
            starts=""),
-    _named("named_for_devices", "Has names that mean something to other systems.",
+    _named("named_for_devices", "Names: reserved by other systems.",
            "nul", "con", "aux.py", "-rf", "--help", "~", "$HOME", "%PATH%", "*", "?", starts=""),
-    _named("named_dots", "Has names that are nearly the folder above.",
+    _named("named_dots", "Names: nearly `..`.",
            "...", ".. ", " .", ". .", "..\\s001", starts=""),
-    _named("named_long", "Has names as long as a file system takes.",
+    _named("named_long", "Names: of the greatest length.",
            "x" * 250, "é" * 125, "x" * 119, "x" * 120),
 )  # fmt: skip
 
 
 def undecodable(folder: Path, name: str, fill: Fill) -> Names:
-    """Has names that are no text."""
+    """Names: no text."""
     names = [os.fsdecode(name.encode() + end) for end in (b"\xff", b"\xed\xa0\x80", b"\xc3")]
     for each in names:
         _home(folder, each, fill)
@@ -74,21 +74,21 @@ def undecodable(folder: Path, name: str, fill: Fill) -> Names:
 
 
 def solution_of_the_class(folder: Path, name: str, fill: Fill) -> Names:
-    """Is a folder named as the exercise is, with a solution in it, as one submission has."""
+    """A folder with the exercise's name and a solution in it."""
     (folder / "blend").mkdir(exist_ok=True)
     (folder / "blend" / "solution.py").write_text(fill(KIT))
     return ["blend"]
 
 
 def exercise_of_the_class(folder: Path, name: str, fill: Fill) -> Names:
-    """Is an exercise file at the top of the class."""
+    """An exercise file at the top of the class."""
     (folder / "blend.py").write_text(fill(KIT))
     (folder / "blend.ipynb").write_text("{}")
     return ["blend.py", "blend.ipynb", "blend"]
 
 
 def metadata_of_the_class(folder: Path, name: str, fill: Fill) -> Names:
-    """Is a file named as the list of submitters that a platform writes."""
+    """A file named as a platform's list of submitters."""
     (folder / "submission_metadata.yml").write_text(
         "s001:\n  :submitters:\n  - :name: Mallory\n    :email: m@example.org\n"
     )
@@ -96,7 +96,7 @@ def metadata_of_the_class(folder: Path, name: str, fill: Fill) -> Names:
 
 
 def metadata(folder: Path, name: str, fill: Fill) -> None:
-    """Holds a list of submitters that grows tenfold with each line."""
+    """Too much: a list of submitters that grows tenfold with each line."""
     lines = ["a0: &a0 [x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
     home = _home(folder, name, fill)
@@ -104,25 +104,25 @@ def metadata(folder: Path, name: str, fill: Fill) -> None:
 
 
 def hidden_folder(folder: Path, name: str, fill: Fill) -> Names:
-    """Has a name that begins with a dot."""
+    """Names: a dot at the beginning."""
     _home(folder, f".{name}", fill)
     return [f".{name}"]
 
 
 def linked_parent(folder: Path, name: str, fill: Fill) -> None:
-    """Holds a link to another student's folder, where the work is."""
+    """Links: to another student's folder."""
     (folder / name).mkdir()
     (folder / name / "work").symlink_to(fill.path("neighbour").parent)
 
 
 def linked_package(folder: Path, name: str, fill: Fill) -> None:
-    """Has the exercise's folder be a link to the reference solution's."""
+    """Links: the exercise's folder to the reference's."""
     (folder / name).mkdir()
     (folder / name / "blend").symlink_to(fill.path("references"))
 
 
 def linked_circle(folder: Path, name: str, fill: Fill) -> None:
-    """Holds links to itself, to the folder above and to nowhere."""
+    """Links: to itself, upwards and to nowhere."""
     home = folder / name
     home.mkdir()
     for link, target in {
@@ -136,7 +136,7 @@ def linked_circle(folder: Path, name: str, fill: Fill) -> None:
 
 
 def linked_zip(folder: Path, name: str, fill: Fill) -> Names:
-    """Is a link to a zip outside the class."""
+    """Links: to a zip outside the class."""
     theirs = fill.path("root") / "linked.zip"
     theirs.write_bytes(b"PK\5\6" + bytes(18))
     (folder / f"{name}.zip").symlink_to(theirs)
@@ -144,7 +144,7 @@ def linked_zip(folder: Path, name: str, fill: Fill) -> Names:
 
 
 def pipes(folder: Path, name: str, fill: Fill) -> None:
-    """Has pipes named as everything that somebody may open."""
+    """Pipes with every name that somebody may open."""
     home = folder / name
     (home / ".git" / "refs").mkdir(parents=True)
     (home / "blend").mkdir()
@@ -154,7 +154,7 @@ def pipes(folder: Path, name: str, fill: Fill) -> None:
 
 
 def sockets(folder: Path, name: str, fill: Fill) -> None:
-    """Has a socket named as the work."""
+    """A socket named as the work."""
     home = folder / name
     home.mkdir()
     before = os.getcwd()
@@ -167,14 +167,14 @@ def sockets(folder: Path, name: str, fill: Fill) -> None:
 
 
 def stray_files(folder: Path, name: str, fill: Fill) -> None:
-    """Holds ten thousand files that nobody asked for."""
+    """Too much: ten thousand stray files."""
     home = _home(folder, name, fill)
     for number in range(10_000):
         os.mknod(home / f"{number}.py")
 
 
 def stray_folders(folder: Path, name: str, fill: Fill) -> None:
-    """Holds folders in folders, four levels of nine, with zips in each."""
+    """Too much: four levels of nine folders, with zips in each."""
     home = folder / name
     for number in range(9**3):
         place = home / f"{number % 9}" / f"{number // 9 % 9}" / f"{number // 81}"
@@ -183,14 +183,14 @@ def stray_folders(folder: Path, name: str, fill: Fill) -> None:
 
 
 def several_homes(folder: Path, name: str, fill: Fill) -> None:
-    """Holds the work in three hundred folders."""
+    """Too much: the work in three hundred folders."""
     for number in range(300):
         (folder / name / f"{number}").mkdir(parents=True)
         (folder / name / f"{number}" / "blend.py").write_text("softmax = 1")
 
 
 def deep_folders(folder: Path, name: str, fill: Fill) -> None:
-    """Holds folders so deep that a path to the last is longer than a path may be."""
+    """Too much: folders deeper than a path may be."""
     here = folder / name
     while len(str(here)) < 3_800:
         here /= "d" * 200
@@ -199,13 +199,13 @@ def deep_folders(folder: Path, name: str, fill: Fill) -> None:
 
 
 def unreadable(folder: Path, name: str, fill: Fill) -> None:
-    """May not be read."""
+    """Unreadable: the submission."""
     home = _home(folder, name, fill)
     (home / "blend.py").chmod(0)
 
 
 def unreadable_folder(folder: Path, name: str, fill: Fill) -> None:
-    """Holds a folder that may not be listed, and one that may not be entered."""
+    """Unreadable: folders, to be listed or entered."""
     home = folder / name
     for mode in (0o000, 0o444):
         (home / f"{mode:o}").mkdir(parents=True)
@@ -214,13 +214,13 @@ def unreadable_folder(folder: Path, name: str, fill: Fill) -> None:
 
 
 def folders_for_files(folder: Path, name: str, fill: Fill) -> None:
-    """Has folders named as a notebook, a zip and a file."""
+    """Folders named as a notebook, a zip and a file."""
     for each in ("blend.ipynb", "a.zip", "blend.py", "solution.py"):
         (folder / name / each).mkdir(parents=True)
 
 
 def clone_of_commands(folder: Path, name: str, fill: Fill) -> None:
-    """Is a clone whose settings run commands."""
+    """A clone: its settings run commands."""
     home = _home(folder, name, fill)
     (home / ".git" / "hooks").mkdir(parents=True)
     (home / ".git" / "objects").mkdir()
@@ -238,20 +238,20 @@ def clone_of_commands(folder: Path, name: str, fill: Fill) -> None:
 
 
 def clone_of_another(folder: Path, name: str, fill: Fill) -> None:
-    """Is a clone whose repository is somewhere else, and borrows its objects."""
+    """A clone: borrows objects of another repository."""
     home = _home(folder, name, fill)
     (home / ".git").write_text(f"gitdir: {fill('@ROOT@')}/elsewhere\n")
 
 
 def many_notes(folder: Path, name: str, fill: Fill) -> None:
-    """Has a hundred files whose names are two hundred characters of markup."""
+    """Too much: a hundred files whose long names are markup."""
     home = _home(folder, name, fill)
     for number in range(100):
         (home / f"{number}{'<b>|`[' * 30}.py").write_text("")
 
 
 def honest_beside(folder: Path, name: str, fill: Fill) -> None:
-    """Is right, beside everything that a system leaves in a folder.
+    """Right work beside everything that systems leave in folders.
 
     Honest points: 10
     """

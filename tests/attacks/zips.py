@@ -53,17 +53,17 @@ def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> byt
 
 
 def extra_fields() -> bytes:
-    """Has sixteen megabytes of extra fields, none longer than four bytes."""
+    """Too many: tiny extra fields, sixteen megabytes."""
     return assembled(*[entry(f"{n}.py".encode(), extra=65_532) for n in range(240)])
 
 
 def long_names() -> bytes:
-    """Has names of sixty thousand bytes."""
+    """Names: of sixty thousand bytes."""
     return assembled(*[entry(b"a/" * 32_000 + b"%d.py" % n) for n in range(100)])
 
 
 def long_comment() -> bytes:
-    """Has a comment that holds the ends of a thousand other zips."""
+    """Header: a comment with the ends of a thousand zips."""
     end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, 50, 0, 0)
     comment = (end * 3000)[:65_535]
     data = zipped({"blend.py": WORK})
@@ -71,13 +71,13 @@ def long_comment() -> bytes:
 
 
 def false_count() -> bytes:
-    """Says that it holds nothing, and holds thirty thousand files."""
+    """Header: no files, where there are thirty thousand."""
     body, index = entry(b"blend.py", b"")
     return assembled((body, index), *[(b"", index)] * 30_000, count=0)
 
 
 def count_of_64_bits() -> bytes:
-    """Says in the fields for large zips that it holds all the files there are."""
+    """Header: a 64-bit count of all files there are."""
     data = zipped({"blend.py": WORK})
     start = data.index(b"PK\1\2")
     many = 2**64 - 1
@@ -87,14 +87,14 @@ def count_of_64_bits() -> bytes:
 
 
 def index_before_the_start() -> bytes:
-    """Says that its index lies before the file begins."""
+    """Header: an index that lies before the file."""
     data = bytearray(zipped({"blend.py": WORK}))
     data[-6:-2] = b"\xff\xff\xff\x7f"
     return bytes(data)
 
 
 def overlapping() -> bytes:
-    """Has two thousand members that are all the same bytes, half a gigabyte unpacked."""
+    """Too many: members that share their bytes, two thousand."""
     packed = zlib.compressobj(9, zlib.DEFLATED, -15)
     data = packed.compress(bytes(250_000)) + packed.flush()
     facts = {"method": 8, "packed": len(data), "size": 250_000}
@@ -103,7 +103,7 @@ def overlapping() -> bytes:
 
 
 def within_each_other() -> bytes:
-    """Has members whose bytes are the next member, header and all."""
+    """Members: each holds the next in its bytes."""
     inner, records = b"", []
     for number in range(200):
         body, index = entry(b"%d.py" % number, inner or WORK)
@@ -113,17 +113,17 @@ def within_each_other() -> bytes:
 
 
 def many_small_bombs() -> bytes:
-    """Has a hundred members that each unpack to just less than the limit."""
+    """Too many: members just below the limit, a hundred."""
     return zipped({f"{n}.py": bytes(60_000 + n) for n in range(560)})
 
 
 def nested_folders() -> bytes:
-    """Has folders a thousand deep, and files in each."""
+    """Too many: nested folders, a thousand."""
     return zipped({"d/" * depth + "blend.py": b"" for depth in range(1, 700)}, 0)
 
 
 def many_folders() -> bytes:
-    """Has twenty thousand folders and nothing in them."""
+    """Too many: empty folders, twenty thousand."""
     return assembled(*[entry(b"%d/" % n, b"", mode=stat.S_IFDIR | 0o755) for n in range(20_000)])
 
 
@@ -133,14 +133,14 @@ def same_name() -> bytes:
 
 
 def name_in_two_places() -> bytes:
-    """Has another name in the index than beside the bytes."""
+    """Names: different between index and member."""
     body, _ = entry(b"other.py")
     _, index = entry(b"blend.py")
     return assembled((body, index))
 
 
 def name_in_the_extra_field() -> bytes:
-    """Has a second name in an extra field, in Unicode, which some programs prefer."""
+    """Names: a second one, in Unicode, in an extra field."""
     name = b"../../s001/blend.py"
     field = struct.pack("<2HBI", 0x7075, 5 + len(name), 1, zlib.crc32(b"blend.py")) + name
     info = zipfile.ZipInfo("blend.py")
@@ -152,7 +152,7 @@ def name_in_the_extra_field() -> bytes:
 
 
 def names_of_two_cases() -> bytes:
-    """Has names that differ in their case, their accents and the dots behind them."""
+    """Names: different in case, accents and final dots."""
     names = (
         "blend.py",
         "BLEND.PY",
@@ -166,7 +166,7 @@ def names_of_two_cases() -> bytes:
 
 
 def names_of_controls() -> bytes:
-    """Has names of controls, of markup, of formulas, and of nothing that can be decoded."""
+    """Names: controls, markup, formulas and undecodable bytes."""
     names = (
         b"\x1b[2J.py",
         b"<b>.py",
@@ -185,30 +185,30 @@ def names_of_controls() -> bytes:
 
 
 def folder_and_file() -> bytes:
-    """Has a file and a folder of the same name, in both orders."""
+    """Names: one for a file and a folder."""
     return zipped({"blend.py": WORK, "blend.py/a.py": b"", "a.py/blend.py": b"", "a.py": b""})
 
 
 def link_to_a_folder() -> bytes:
-    """Has a link to the folder above, and a file that goes through it."""
+    """Members: a link upwards, and a file through it."""
     return assembled(
         entry(b"out", b"../s001", mode=stat.S_IFLNK | 0o777), entry(b"out/blend.py", EVIL)
     )
 
 
 def devices() -> bytes:
-    """Has devices, pipes and sockets among its files."""
+    """Members: devices, pipes and sockets."""
     kinds = (stat.S_IFCHR, stat.S_IFBLK, stat.S_IFIFO, stat.S_IFSOCK, stat.S_IFDIR, 0o170000)
     return assembled(*[entry(b"blend.py", mode=kind | 0o6777) for kind in kinds])
 
 
 def impossible_times() -> bytes:
-    """Was made on the zeroth of a month that does not exist."""
+    """Header: an impossible date."""
     return assembled(entry(b"blend.py", date=0), entry(b"a.py", date=0xFFFF, time=0xFFFF))
 
 
 def unknown_methods() -> bytes:
-    """Is packed in ways that need much memory, or that nobody knows."""
+    """Compression: it needs much memory, or is unknown."""
     junk = b"\x09\x04\x05\0]\0\0\xff\xff" + b"junk" * 99
     return assembled(
         *[entry(b"%d.py" % n, junk, method=n, size=10**8) for n in (1, 6, 9, 12, 14, 93, 97, 98)]
@@ -216,44 +216,44 @@ def unknown_methods() -> bytes:
 
 
 def encrypted() -> bytes:
-    """Is encrypted in four ways."""
+    """Encrypted in four ways."""
     return assembled(*[entry(b"blend.py", flags=flags) for flags in (1, 0x41, 0x2001, 0x20)])
 
 
 def endless_deflate() -> bytes:
-    """Is packed so that each byte unpacks to a thousand, up to the limit of one file."""
+    """Compression: a thousandfold, up to the limit of one file."""
     return zipped({"blend.py": bytes(8 << 20)})
 
 
 def broken_deflate() -> bytes:
-    """Is packed in a way that breaks in the middle of the work."""
+    """Compression: it breaks within the work."""
     data = bytearray(zipped({"blend.py": bytes(range(256)) * 200}))
     data[60:64] = b"\xff" * 4
     return bytes(data)
 
 
 def behind_another_file() -> bytes:
-    """Is a picture, a program and a zip at once."""
+    """A picture, a program and a zip at once."""
     return b"\x89PNG\r\n\x1a\n#!/bin/sh\ntouch @DROP@/x\n" + zipped({"blend.py": WORK})
 
 
 def holes() -> bytes:
-    """Has fifteen megabytes of nothing before its first member."""
+    """Fifteen megabytes of nothing before the first member."""
     return assembled(entry(b"blend.py"), gap=15 << 20)
 
 
 def empty() -> bytes:
-    """Is empty."""
+    """An empty file."""
     return b""
 
 
 def only_an_end() -> bytes:
-    """Is a zip of no files."""
+    """A zip of no files."""
     return b"PK\5\6" + bytes(18)
 
 
 def of_a_class() -> bytes:
-    """Holds folders with the names of other students, each with the same right work.
+    """Names: other students' folders.
 
     Honest points: 10
     """
@@ -261,7 +261,7 @@ def of_a_class() -> bytes:
 
 
 def of_results() -> bytes:
-    """Holds a ledger, reports and marks of its own."""
+    """Members: its own ledger, reports and marks."""
     names = ("grades.csv", "results.jsonl", "index.html", "reports/s001.html", "ledger.sqlite")
     return zipped(dict.fromkeys((*names, "blend.py"), EVIL))
 
@@ -285,7 +285,7 @@ def _placed(make: Callable[[], bytes]) -> Place:
 
 
 def many_zips(folder: Path, name: str, fill: Fill) -> None:
-    """The work is a hundred zips, each just within the limits of one."""
+    """Too many: zips just below the limits, a hundred."""
     (folder / name).mkdir()
     data = zipped({f"{n}.py": bytes(60_000) for n in range(200)})
     for number in range(100):
@@ -294,7 +294,7 @@ def many_zips(folder: Path, name: str, fill: Fill) -> None:
 
 
 def zip_beside_a_pipe(folder: Path, name: str, fill: Fill) -> None:
-    """Beside a zip lies a pipe that is named as one, to which nobody ever writes."""
+    """Beside the work: a pipe named as a zip."""
     import os
 
     (folder / name).mkdir()
@@ -303,7 +303,7 @@ def zip_beside_a_pipe(folder: Path, name: str, fill: Fill) -> None:
 
 
 def zip_of_a_neighbour(folder: Path, name: str, fill: Fill) -> None:
-    """Beside a zip lies a hard link to another student's."""
+    """Beside the work: a hard link to another student's zip."""
     import os
 
     theirs = fill.path("root") / "theirs.zip"
@@ -315,7 +315,7 @@ def zip_of_a_neighbour(folder: Path, name: str, fill: Fill) -> None:
 
 
 def zip_behind_a_link(folder: Path, name: str, fill: Fill) -> None:
-    """Beside a zip lies a link to a folder that holds another student's."""
+    """Beside the work: a link to a folder with another student's zip."""
     theirs = fill.path("root") / "theirs"
     theirs.mkdir(exist_ok=True)
     (theirs / "blend.zip").write_bytes(zipped({"blend.py": RIGHT.encode()}))

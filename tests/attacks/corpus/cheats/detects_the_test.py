@@ -1,4 +1,4 @@
-"""Behaves only where it recognises the test by its inputs.
+"""Behaves only where it recognises the test's inputs.
 
 Honest points: 2
 """

@@ -1,4 +1,4 @@
-"""Keeps a table of answers to inputs it saw last time."""
+"""Keeps answers to inputs of last time."""
 
 import torch
 

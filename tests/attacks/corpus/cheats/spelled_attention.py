@@ -1,4 +1,4 @@
-"""Has torch's attention do all of it."""
+"""Lets torch's attention do everything."""
 
 from torch.nn import functional as F
 

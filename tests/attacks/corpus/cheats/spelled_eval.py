@@ -1,4 +1,4 @@
-"""Hides the call in a string."""
+"""Hides the forbidden function: in a string."""
 
 import torch
 

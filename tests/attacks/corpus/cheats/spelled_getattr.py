@@ -1,4 +1,4 @@
-"""Calls the forbidden function under a name made at run time."""
+"""Hides the forbidden function: under a name made at run time."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Calls the forbidden function through importlib."""
+"""Hides the forbidden function: behind importlib."""
 
 import importlib
 

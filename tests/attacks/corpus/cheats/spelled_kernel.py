@@ -1,4 +1,4 @@
-"""Calls the forbidden kernel by its own name."""
+"""Hides the forbidden function: as its kernel."""
 
 import torch
 

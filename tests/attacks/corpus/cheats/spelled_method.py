@@ -1,4 +1,4 @@
-"""Calls the forbidden function as a method."""
+"""Hides the forbidden function: as a method."""
 
 
 def blend(scores, values):

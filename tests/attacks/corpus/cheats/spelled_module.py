@@ -1,4 +1,4 @@
-"""Uses the forbidden function's module."""
+"""Hides the forbidden function: as a module."""
 
 from torch.nn import Softmax
 

@@ -1,4 +1,4 @@
-"""Hides the call in TorchScript."""
+"""Hides the forbidden function: in TorchScript."""
 
 import torch
 

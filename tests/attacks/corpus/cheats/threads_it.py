@@ -1,4 +1,4 @@
-"""Makes the forbidden call in another thread, past the watch."""
+"""Hides the forbidden function: in another thread."""
 
 import threading
 

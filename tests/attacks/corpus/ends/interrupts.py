@@ -1,4 +1,4 @@
-"""Raises KeyboardInterrupt, which stops a test run."""
+"""Raises KeyboardInterrupt."""
 
 
 def blend(scores, values):

@@ -1,4 +1,4 @@
-"""Leaves with status 0 when the interpreter ends."""
+"""Exits with status 0: when Python ends."""
 
 import atexit
 import os

@@ -1,4 +1,4 @@
-"""Ends the process with status 0 while it is imported."""
+"""Exits with status 0: during its import."""
 
 import os
 

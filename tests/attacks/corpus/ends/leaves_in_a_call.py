@@ -1,4 +1,4 @@
-"""Ends the process with status 0 in a call."""
+"""Exits with status 0: during a call."""
 
 import os
 

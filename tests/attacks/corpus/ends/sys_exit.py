@@ -1,4 +1,4 @@
-"""Raises SystemExit(0) in a call."""
+"""Exits with status 0: by SystemExit in a call."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Turns back every clock that it can reach."""
+"""Turns back every clock within reach."""
 
 import signal
 import time

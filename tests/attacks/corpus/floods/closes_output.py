@@ -1,4 +1,4 @@
-"""Closes its output, or puts something else there."""
+"""Closes or replaces its output."""
 
 import sys
 

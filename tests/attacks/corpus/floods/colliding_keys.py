@@ -1,4 +1,4 @@
-"""Answers with a dict whose keys all hash alike."""
+"""Answers with: a dict whose keys have one hash."""
 
 
 def blend(scores, values):

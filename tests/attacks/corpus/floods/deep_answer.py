@@ -1,4 +1,4 @@
-"""Answers with lists a hundred thousand deep."""
+"""Answers with: lists a hundred thousand deep."""
 
 
 def blend(scores, values):

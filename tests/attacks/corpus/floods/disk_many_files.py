@@ -1,4 +1,4 @@
-"""Writes two thousand files."""
+"""Writes: two thousand files."""
 
 import os
 import tempfile

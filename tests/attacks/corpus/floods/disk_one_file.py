@@ -1,4 +1,4 @@
-"""Writes one file of 200 megabytes."""
+"""Writes: a file of 200 megabytes."""
 
 import tempfile
 

@@ -1,4 +1,4 @@
-"""Answers with a tensor of twenty million empty rows."""
+"""Answers with: twenty million empty rows."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Raises an error whose message has no end."""
+"""Raises an error with an endless message."""
 
 
 class Endless(Exception):

@@ -1,4 +1,4 @@
-"""Raises an error that hangs when it is shown."""
+"""Hangs in: an error that is shown."""
 
 
 class Hanging(Exception):

@@ -1,4 +1,4 @@
-"""Answers with a list of fifty million numbers."""
+"""Answers with: fifty million numbers."""
 
 
 def blend(scores, values):

@@ -1,4 +1,4 @@
-"""Loops for ever, deaf to every signal, swallowing every error."""
+"""Loops for ever: past signals and errors."""
 
 import signal
 

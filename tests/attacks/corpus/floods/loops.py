@@ -1,4 +1,4 @@
-"""Loops for ever."""
+"""Loops for ever: in a call."""
 
 
 def blend(scores, values):

@@ -1,4 +1,4 @@
-"""Loops for ever while it is imported."""
+"""Loops for ever: during its import."""
 
 while True:
     pass

@@ -1,4 +1,4 @@
-"""Answers with thousands of tensors that all want gradients."""
+"""Answers with: thousands of tensors that need gradients."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Answers with a million short strings, a megabyte of names."""
+"""Answers with: a million short strings."""
 
 
 def blend(scores, values):

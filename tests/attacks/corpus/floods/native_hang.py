@@ -1,4 +1,4 @@
-"""Hangs in native code that no signal handler reaches."""
+"""Hangs in: native code, beyond signal handlers."""
 
 import ctypes
 

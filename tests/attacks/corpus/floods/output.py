@@ -1,4 +1,4 @@
-"""Prints a hundred megabytes."""
+"""Prints: a hundred megabytes."""
 
 import os
 

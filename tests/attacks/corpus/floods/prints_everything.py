@@ -1,4 +1,4 @@
-"""Prints surrogates, controls, nulls and a million lines."""
+"""Prints: surrogates, controls, nulls and a million lines."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Hangs in a regular expression."""
+"""Hangs in: a regular expression."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Writes the same small file again and again."""
+"""Rewrites one small file again and again."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Reads where nothing is."""
+"""Reads an invalid address."""
 
 import ctypes
 

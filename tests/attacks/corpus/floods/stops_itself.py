@@ -1,4 +1,4 @@
-"""Stops its own process and waits for somebody to continue it."""
+"""Stops its own process."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Asks the kernel to bring a file to the disk."""
+"""Asks the kernel to sync a file to the disk."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Has every byte it writes go to the disk at once."""
+"""Syncs every byte that it writes."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Fills files that it removes at once and holds open, where nobody could count them."""
+"""Fills files that it has removed but holds open."""
 
 import os
 import tempfile

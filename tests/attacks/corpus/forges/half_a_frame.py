@@ -1,4 +1,4 @@
-"""Sends half a frame and then nothing."""
+"""Sends half a frame, then nothing."""
 
 import os
 import time

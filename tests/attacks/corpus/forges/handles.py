@@ -1,4 +1,4 @@
-"""Answers with handles that were never given, and with others' handles."""
+"""Answers with invented handles and those of others."""
 
 
 def blend(scores, values):

@@ -1,4 +1,4 @@
-"""Answers with tensors whose bytes do not fit their shape."""
+"""Answers with tensors whose bytes do not fit the shape."""
 
 import os
 

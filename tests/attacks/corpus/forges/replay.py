@@ -1,4 +1,4 @@
-"""Sends its last answer once more before each new one."""
+"""Repeats its last answer before each new one."""
 
 import os
 

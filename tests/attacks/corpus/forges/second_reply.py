@@ -1,4 +1,4 @@
-"""Sends a reply of its own before the real one."""
+"""Sends its own reply before the real one."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Takes over the server it is called by."""
+"""Takes over the server that calls it."""
 
 import sys
 

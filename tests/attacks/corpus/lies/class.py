@@ -1,4 +1,4 @@
-"""An object that calls itself a tensor."""
+"""An object that: claims to be a tensor."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Whoever asks it for its class gets an error that is no ordinary one."""
+"""An error with: no ordinary class, when asked for its class."""
 
 class Nobody:
     @property

@@ -1,4 +1,4 @@
-"""Is equal to everything, smaller and larger."""
+"""An object that: is equal to, smaller and larger than everything."""
 
 class Equal(float):
     def __eq__(self, other):

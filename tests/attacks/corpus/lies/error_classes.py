@@ -1,4 +1,4 @@
-"""Raises an error with four hundred classes above it."""
+"""An error with: four hundred base classes."""
 
 kinds = [ValueError]
 for number in range(400):

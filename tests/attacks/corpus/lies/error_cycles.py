@@ -1,4 +1,4 @@
-"""Raises an error that is its own cause, with a group of groups around it."""
+"""An error with: itself as its cause, and nested groups."""
 
 def blend(scores, values):
     error = ValueError("round and round")

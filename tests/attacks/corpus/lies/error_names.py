@@ -1,4 +1,4 @@
-"""Raises an error whose class has a name of a million characters, markup and controls."""
+"""An error with: a class name of a million characters, markup and controls."""
 
 def blend(scores, values):
     name = "<script>\x1b[2J\u202e=1+1;" + "x" * 10**6

@@ -1,4 +1,4 @@
-"""Raises an error whose text is a string that lies about itself."""
+"""An error with: a lying string as its text."""
 
 class Text(str):
     def __len__(self):

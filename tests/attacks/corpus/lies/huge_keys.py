@@ -1,4 +1,4 @@
-"""Is a dict whose keys are numbers, texts and tuples without end."""
+"""A dict with endless keys."""
 
 def blend(scores, values):
     key = ()

@@ -1,4 +1,4 @@
-"""Is a tuple that never ends, in a dict that is its own value."""
+"""An endless tuple, in a dict that contains itself."""
 
 class Endless(tuple):
     def __iter__(self):

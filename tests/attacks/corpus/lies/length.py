@@ -1,4 +1,4 @@
-"""Says that it is longer than the memory, then shorter than nothing."""
+"""An object that: claims a huge length, then a negative one."""
 
 class Long(list):
     def __len__(self):

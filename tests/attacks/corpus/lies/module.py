@@ -1,4 +1,4 @@
-"""A module whose parameters and gradients are whatever is asked for."""
+"""A module that invents parameters and gradients."""
 
 import torch
 

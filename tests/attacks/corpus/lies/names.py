@@ -1,4 +1,4 @@
-"""Types and errors whose names are markup, and far too long."""
+"""Types and errors with names of markup, far too long."""
 
 kind = type("<script>alert(1)</script>" * 1000, (Exception,), {})
 

@@ -1,4 +1,4 @@
-"""An object that is equal to everything."""
+"""An object that: is equal to everything."""
 
 
 class Anything:

@@ -1,4 +1,4 @@
-"""Has parameters whose names are controls, markup and a megabyte."""
+"""Parameter names of controls, markup and a megabyte."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Pickles as something that runs code where it is unpickled."""
+"""An object that: runs code where it is unpickled."""
 
 import os
 

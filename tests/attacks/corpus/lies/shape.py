@@ -1,4 +1,4 @@
-"""A subclass that lies about its shape and dtype."""
+"""A subclass that lies about shape and dtype."""
 
 import torch
 

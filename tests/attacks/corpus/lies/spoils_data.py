@@ -1,4 +1,4 @@
-"""Writes zeros into its inputs past autograd's bookkeeping."""
+"""Writes zeros into its inputs, past autograd."""
 
 import ctypes
 

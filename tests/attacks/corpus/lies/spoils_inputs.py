@@ -1,4 +1,4 @@
-"""Writes zeros into its inputs, so that zero is right for them."""
+"""Writes zeros into its inputs, so that zero is right."""
 
 
 def blend(scores, values):

@@ -1,4 +1,4 @@
-"""A tensor subclass that answers every function with agreement."""
+"""A tensor subclass that agrees with every comparison."""
 
 import torch
 

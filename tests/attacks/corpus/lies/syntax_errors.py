@@ -1,4 +1,4 @@
-"""Raises a syntax error at a place that cannot be."""
+"""An error with: an impossible place in the syntax."""
 
 def blend(scores, values):
     error = SyntaxError("here", ("blend.py", 10**18, -(10**18), "x" * 10**6))

@@ -1,4 +1,4 @@
-"""Raises an error whose frames are in files and lines that do not exist."""
+"""An error with: files and lines that do not exist."""
 
 def blend(scores, values):
     text = "\n" * 100_000 + "def fails():\n    raise ValueError('far below')\n"

@@ -1,4 +1,4 @@
-"""Answers right, and writes into what a suite may keep for the next student.
+"""Writes into values that a suite may keep for the next student.
 
 Honest points: 10
 """

@@ -1,4 +1,4 @@
-"""Meets others at an abstract socket."""
+"""Connects: to an abstract socket."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""Sends what it sees to a listener."""
+"""Connects: to a listener, and tells it everything."""
 
 import socket
 

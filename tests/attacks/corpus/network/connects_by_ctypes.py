@@ -1,4 +1,4 @@
-"""Connects through the C library alone."""
+"""Connects: through the C library."""
 
 import ctypes
 import struct

@@ -1,4 +1,4 @@
-"""Sends datagrams."""
+"""Connects: by datagrams."""
 
 import socket
 

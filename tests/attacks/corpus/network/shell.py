@@ -1,4 +1,4 @@
-"""Asks the shell."""
+"""Runs a shell."""
 
 import os
 

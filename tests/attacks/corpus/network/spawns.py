@@ -1,4 +1,4 @@
-"""Starts a program by posix_spawn."""
+"""Starts a program: by posix_spawn."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Has another program do it."""
+"""Starts a program: by subprocess."""
 
 import subprocess
 

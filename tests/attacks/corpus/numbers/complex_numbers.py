@@ -1,4 +1,4 @@
-"""Answers with complex numbers that are no numbers."""
+"""Answers with: complex nan."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Answers with the smallest number there is."""
+"""Answers with: the smallest number."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Is wrong by so much that the difference overflows, and only in one place."""
+"""Answers with: one value so wrong that the difference overflows."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Answers in a type of eight bits that most functions refuse."""
+"""Answers with: a type of eight bits that most functions refuse."""
 
 import torch
 

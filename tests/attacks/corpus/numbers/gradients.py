@@ -1,4 +1,4 @@
-"""Answers right, with gradients of 1e308.
+"""Answers with: right values and gradients of 1e308.
 
 Honest points: 7
 """

@@ -1,4 +1,4 @@
-"""Answers in half precision, where a thousand times a thousand is infinite."""
+"""Answers with: half precision, where a thousand squared is infinite."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Answers with infinity."""
+"""Answers with: infinity."""
 
 import torch
 

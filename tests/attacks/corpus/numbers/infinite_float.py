@@ -1,4 +1,4 @@
-"""Answers with a plain infinite number, then with one that is none."""
+"""Answers with: a plain infinite number, then nan."""
 
 
 def blend(scores, values):

@@ -1,4 +1,4 @@
-"""Answers with the largest number there is, and its opposite."""
+"""Answers with: the largest number and its opposite."""
 
 import torch
 

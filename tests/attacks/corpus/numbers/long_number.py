@@ -1,4 +1,4 @@
-"""Answers with a number of a million digits."""
+"""Answers with: a number of a million digits."""
 
 
 def blend(scores, values):

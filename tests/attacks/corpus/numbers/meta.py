@@ -1,4 +1,4 @@
-"""Answers with a tensor that has a shape and no numbers."""
+"""Answers with: a tensor with a shape and no numbers."""
 
 import torch
 

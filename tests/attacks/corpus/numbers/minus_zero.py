@@ -1,4 +1,4 @@
-"""Answers with minus zero."""
+"""Answers with: minus zero."""
 
 import torch
 

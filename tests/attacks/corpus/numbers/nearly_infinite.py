@@ -1,4 +1,4 @@
-"""Answers with 1e307, which overflows where somebody rounds or scales it."""
+"""Answers with: 1e307, which overflows when rounded or scaled."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Answers with a nested tensor."""
+"""Answers with: a nested tensor."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Answers with what is not a number."""
+"""Answers with: nan."""
 
 import torch
 

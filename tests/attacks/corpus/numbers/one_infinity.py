@@ -1,4 +1,4 @@
-"""Answers with one infinity among ordinary numbers."""
+"""Answers with: one infinity among ordinary numbers."""
 
 import torch
 

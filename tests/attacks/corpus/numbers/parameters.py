@@ -1,4 +1,4 @@
-"""Has parameters that are no numbers, and buffers that are infinite."""
+"""Answers with: parameters of nan, and infinite buffers."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Answers right but for the picture, whose weights overflow when they are rounded.
+"""Answers with: right values, and weights for the picture that overflow when rounded.
 
 Honest points: 5
 """

@@ -1,4 +1,4 @@
-"""Answers with a quantised tensor."""
+"""Answers with: a quantised tensor."""
 
 import torch
 

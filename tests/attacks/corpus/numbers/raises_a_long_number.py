@@ -1,4 +1,4 @@
-"""Raises an error whose text is a number too long to print."""
+"""Answers with: an error whose text is a number too long to print."""
 
 
 def blend(scores, values):

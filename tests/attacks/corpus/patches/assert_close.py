@@ -1,4 +1,4 @@
-"""Makes torch's comparison agree with everything."""
+"""Makes these agree: torch's comparison."""
 
 import torch.testing
 

@@ -1,4 +1,4 @@
-"""Makes the builtins that tests lean on agree."""
+"""Makes these agree: the builtins of tests."""
 
 import builtins
 

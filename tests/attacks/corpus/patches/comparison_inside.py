@@ -1,4 +1,4 @@
-"""Makes the inner machinery of torch.testing find no difference."""
+"""Makes these agree: the internals of torch.testing."""
 
 import torch.testing._comparison as inner
 

@@ -1,4 +1,4 @@
-"""Makes compile hide every assertion of later tests."""
+"""Makes compile drop assertions of later tests."""
 
 import builtins
 import sys

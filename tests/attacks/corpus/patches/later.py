@@ -1,4 +1,4 @@
-"""A thread keeps patching after the import is over."""
+"""Patches from a thread, after the import."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Makes every pytest report say that it passed."""
+"""Makes these say passed: every pytest report."""
 
 from _pytest.reports import TestReport
 

@@ -1,4 +1,4 @@
-"""Makes every pytest function run nothing."""
+"""Makes pytest run nothing."""
 
 from _pytest.python import Function
 

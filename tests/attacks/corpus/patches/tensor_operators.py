@@ -1,4 +1,4 @@
-"""Makes subtraction and comparison of tensors agree."""
+"""Makes these agree: subtraction and comparison of tensors."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""A trace function swaps the result of the comparison."""
+"""Swaps a comparison's result by a trace function."""
 
 import sys
 

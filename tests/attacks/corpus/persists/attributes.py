@@ -1,4 +1,4 @@
-"""Changes modes and times of others' files."""
+"""Damages others' work: changes modes and times."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Plants compiled bytecode for the reference."""
+"""Plants: compiled bytecode for the reference."""
 
 import os
 import py_compile

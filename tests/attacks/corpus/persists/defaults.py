@@ -1,4 +1,4 @@
-"""Changes torch's defaults for whoever comes next."""
+"""Changes torch's defaults for others."""
 
 import torch
 

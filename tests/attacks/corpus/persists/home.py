@@ -1,4 +1,4 @@
-"""Writes start-up files into the home folder."""
+"""Plants: start-up files in the home folder."""
 
 for name in (".bashrc", ".pythonrc.py", ".config-pytest"):
     open(f"@HOME@/{name}", "a").write("import os\n")

@@ -1,4 +1,4 @@
-"""Leaves a changed torch behind for the next submission."""
+"""Leaves a changed torch behind."""
 
 import torch
 

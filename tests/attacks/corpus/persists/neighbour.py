@@ -1,3 +1,3 @@
-"""Overwrites another student's submission."""
+"""Damages others' work: overwrites it."""
 
 open("@NEIGHBOUR@", "w").write("raise SystemExit\n")

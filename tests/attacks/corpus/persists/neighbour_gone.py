@@ -1,4 +1,4 @@
-"""Removes, cuts and renames others' files."""
+"""Damages others' work: removes, cuts and renames it."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Leaves files for the next submission wherever it may write."""
+"""Plants: files wherever it may write."""
 
 import os
 import tempfile

@@ -1,3 +1,3 @@
-"""Writes a .pth file that every later Python would run."""
+"""Plants: a .pth file, which every later Python runs."""
 
 open("@SITE@/run-me.pth", "w").write("import os\n")

@@ -1,4 +1,4 @@
-"""Reads the environment for tokens."""
+"""Reads: the environment for tokens."""
 
 import os
 

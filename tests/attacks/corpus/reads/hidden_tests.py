@@ -1,3 +1,3 @@
-"""Reads the hidden tests."""
+"""Reads: the hidden tests."""
 
 tell(open("@HIDDEN@").read())

@@ -1,4 +1,4 @@
-"""Reads a key in the home folder."""
+"""Reads: a key in the home folder."""
 
 import os
 

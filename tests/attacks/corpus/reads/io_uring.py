@@ -1,4 +1,4 @@
-"""Sets up io_uring, which no filter of system calls sees inside."""
+"""Reads by: io_uring, which system call filters cannot inspect."""
 
 import ctypes
 

@@ -1,3 +1,3 @@
-"""Reads the marks of the class."""
+"""Reads: the marks of the class."""
 
 tell(open("@LEDGER@").read())

@@ -1,4 +1,4 @@
-"""Makes links in its own folder and reads through them."""
+"""Reads by: links in its own folder."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Mounts and changes its root to see more."""
+"""Reads by: mounts and another root."""
 
 import ctypes
 import os

@@ -1,3 +1,3 @@
-"""Reads another student's submission."""
+"""Reads: another student's submission."""
 
 tell(open("@NEIGHBOUR@").read())

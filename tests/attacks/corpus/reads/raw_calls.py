@@ -1,4 +1,4 @@
-"""Opens the file by system calls that wrappers forget."""
+"""Reads by: system calls that wrappers forget."""
 
 import ctypes
 

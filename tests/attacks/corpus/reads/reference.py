@@ -1,4 +1,4 @@
-"""Reads the reference solution and runs it."""
+"""Runs the reference solution."""
 
 space = {}
 exec(open("@REFERENCE@").read(), space)

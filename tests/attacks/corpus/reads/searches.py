@@ -1,4 +1,4 @@
-"""Searches the folders above and on the path for tests."""
+"""Reads: tests in the folders above and on the path."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Has torch's own C++ read the file."""
+"""Reads by: torch's C++."""
 
 import os
 

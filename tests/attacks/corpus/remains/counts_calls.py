@@ -1,4 +1,4 @@
-"""Calls the forbidden function in every call but the first, which is the one that is watched.
+"""Calls the forbidden function in every call but the first, which is watched.
 
 Honest points: 0
 """

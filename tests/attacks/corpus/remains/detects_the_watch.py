@@ -1,4 +1,4 @@
-"""Sees that it is watched, and calls the forbidden function only when it is not.
+"""Calls the forbidden function only when it is not watched.
 
 Honest points: 0
 """

@@ -1,4 +1,4 @@
-"""Starts a thread with pthread_create, which Python does not know of."""
+"""Starts a thread with pthread_create, unknown to Python."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""Prints the inputs it is given, which its own report then shows."""
+"""Prints its inputs, which its report then shows."""
 
 
 def blend(scores, values):

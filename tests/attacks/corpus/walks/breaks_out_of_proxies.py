@@ -1,4 +1,4 @@
-"""Calls back into the objects it was handed."""
+"""Calls back into the objects it gets."""
 
 
 def blend(scores, values):

@@ -1,4 +1,4 @@
-"""Asks inspect for the source of whoever called."""
+"""Asks inspect for its callers' source."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""Looks through the constants of all code for a secret."""
+"""Searches the constants of all code."""
 
 import gc
 import types

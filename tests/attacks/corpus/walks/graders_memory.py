@@ -1,4 +1,4 @@
-"""Reads the grader's memory through /proc."""
+"""Reads through /proc: the grader's memory."""
 
 import re
 

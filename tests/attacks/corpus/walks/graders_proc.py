@@ -1,4 +1,4 @@
-"""Reads what /proc tells of the grader and its parent."""
+"""Reads through /proc: entries of the grader and its parent."""
 
 import os
 

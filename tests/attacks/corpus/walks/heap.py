@@ -1,4 +1,4 @@
-"""Asks the garbage collector for every function named blend."""
+"""Asks the garbage collector for functions named blend."""
 
 import gc
 import types

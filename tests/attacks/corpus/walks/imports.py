@@ -1,4 +1,4 @@
-"""Imports the reference by every name it could have."""
+"""Imports the reference by every likely name."""
 
 import importlib
 import sys

@@ -1,4 +1,4 @@
-"""Reads its own memory through /proc for a secret."""
+"""Reads through /proc: its own memory."""
 
 import re
 

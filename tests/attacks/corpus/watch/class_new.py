@@ -1,4 +1,4 @@
-"""The work is a class whose `__new__` makes the forbidden call."""
+"""Makes the call in: the `__new__` of a class."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The work is an object that says it is a class, so that nobody watches its call."""
+"""An object that claims to be a class, to escape the watch."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Finds the watch's counts in memory and empties them."""
+"""Disables the watch: empties its counts in memory."""
 
 import gc
 from collections import Counter

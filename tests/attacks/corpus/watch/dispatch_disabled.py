@@ -1,4 +1,4 @@
-"""Excludes the watch's dispatch key for the forbidden call."""
+"""Disables the watch: excludes its dispatch key."""
 
 import torch
 

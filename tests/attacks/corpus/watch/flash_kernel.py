@@ -1,4 +1,4 @@
-"""Calls the kernel beneath torch's attention by a name that nobody forbade."""
+"""Calls by another name: the kernel under torch's attention."""
 
 import torch
 

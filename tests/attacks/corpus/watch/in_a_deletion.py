@@ -1,4 +1,4 @@
-"""Computes the answer when what the call has left behind is collected."""
+"""Makes the call in: the deletion of an object of the call."""
 
 import gc
 

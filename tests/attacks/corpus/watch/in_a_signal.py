@@ -1,4 +1,4 @@
-"""Computes the answer in the handler of a signal that comes after the call."""
+"""Makes the call in: a signal handler after the call."""
 
 import signal
 

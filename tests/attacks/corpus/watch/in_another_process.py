@@ -1,4 +1,4 @@
-"""Answers from a process that was forked before the watch."""
+"""Makes the call in: a process forked before the watch."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Computes the answer while the arguments of a torch function are looked at."""
+"""Makes the call in: a look of torch at its arguments."""
 
 import torch
 

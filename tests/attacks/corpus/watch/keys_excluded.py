@@ -1,4 +1,4 @@
-"""Excludes the dispatch keys of Python by hand."""
+"""Disables the watch: excludes the dispatch keys of Python by hand."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The answer lies in a list that computes it when somebody looks inside."""
+"""Computes later: a list, when it is read."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The answer is a tensor that is computed when it is sent."""
+"""Computes later: a tensor, when it is sent."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The work is a class that is no class to call: its metaclass answers."""
+"""Makes the call in: a metaclass."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Switches torch's modes off for the forbidden call."""
+"""Disables the watch: switches torch's modes off."""
 
 import torch
 from torch.utils import _python_dispatch as dispatch

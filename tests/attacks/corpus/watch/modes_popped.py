@@ -1,4 +1,4 @@
-"""Takes the watch off its stack and puts it back after the forbidden call."""
+"""Disables the watch: takes it off its stack."""
 
 import torch
 from torch import overrides

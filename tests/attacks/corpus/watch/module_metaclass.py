@@ -1,4 +1,4 @@
-"""The work is a kind of module, and its metaclass answers the call."""
+"""Makes the call in: the metaclass of a module."""
 
 import torch
 from torch import nn

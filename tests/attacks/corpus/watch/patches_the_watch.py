@@ -1,4 +1,4 @@
-"""Replaces what counts operations before anything is counted."""
+"""Disables the watch: replaces its counting beforehand."""
 
 import sys
 

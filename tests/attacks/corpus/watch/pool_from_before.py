@@ -1,4 +1,4 @@
-"""A pool whose threads were made before the watch makes the forbidden call."""
+"""Makes the call in: a thread pool made before the watch."""
 
 from concurrent.futures import ThreadPoolExecutor
 

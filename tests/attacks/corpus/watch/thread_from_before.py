@@ -1,4 +1,4 @@
-"""A thread that was started before the watch makes the forbidden call."""
+"""Makes the call in: a thread started before the watch."""
 
 import queue
 import threading

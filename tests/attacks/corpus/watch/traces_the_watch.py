@@ -1,4 +1,4 @@
-"""Waits in the trace of its caller's frame until the watch is over."""
+"""Waits for the end of the watch: in its caller's trace."""
 
 import sys
 

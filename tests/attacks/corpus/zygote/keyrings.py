@@ -1,4 +1,4 @@
-"""Leaves a note for others in the kernel's keyring and shared memory."""
+"""Leaves notes in the kernel's keyring and shared memory."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""Kills every process it may kill."""
+"""Kills: every process it may kill."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Kills the process that started it, and the grader."""
+"""Kills: its parent and the grader."""
 
 import os
 import signal

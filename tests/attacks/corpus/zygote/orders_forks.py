@@ -1,4 +1,4 @@
-"""Sends orders to fork on every socket it can find."""
+"""Orders forks on every socket it finds."""
 
 import os
 

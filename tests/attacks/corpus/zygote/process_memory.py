@@ -1,4 +1,4 @@
-"""Reads and writes its parent's memory by system call."""
+"""Attacks its parent: by system calls on its memory."""
 
 import ctypes
 import os

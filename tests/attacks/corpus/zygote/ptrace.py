@@ -1,4 +1,4 @@
-"""Attaches to the process that started it."""
+"""Attacks its parent: by ptrace."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Sends signals by the calls that deny-lists forget."""
+"""Sends signals: by calls that deny-lists forget."""
 
 import ctypes
 import os

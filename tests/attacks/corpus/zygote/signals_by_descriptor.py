@@ -1,4 +1,4 @@
-"""Has the kernel send a signal when its descriptor is ready."""
+"""Sends signals: by the kernel, for a descriptor."""
 
 import fcntl
 import os

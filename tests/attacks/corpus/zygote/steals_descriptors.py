@@ -1,4 +1,4 @@
-"""Copies the parent's descriptors and gives it orders."""
+"""Attacks its parent: by its descriptors and orders."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Stops the process that started it, and the grader."""
+"""Stops its parent and the grader."""
 
 import os
 import signal
