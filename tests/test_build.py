@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import sys
 from dataclasses import replace
@@ -16,7 +17,7 @@ from grader.course.course import Course, load_course
 from grader.course.stubs import is_untouched, make_stub
 from grader.course.suite_text import shipped_cases
 from grader.errors import CourseError
-from grader.grading.diagnosis.record import ENGINE
+from grader.grading.diagnosis.record import ENGINE, hash_of_sources
 from grader.grading.outcomes import points_of
 from grader.grading.suite import Suite, collect_suites
 
@@ -51,6 +52,13 @@ def test_recorded_answers_are_of_all_that_cases_import(course: Course) -> None:
         text = shipped_cases(course[name])
         imported = re.findall(r"^from grader\.(\S+) import", text, re.M)
         assert {f"{module.replace('.', '/')}.py" for module in imported} <= hashed, name
+
+
+def test_records_hold_for_a_course_that_was_sent_to_another_process(course: Course) -> None:
+    """Otherwise each mistake is run on each case there, which takes many times as long."""
+    sent = pickle.loads(pickle.dumps(course))
+    for name in course.names:
+        assert hash_of_sources(sent, name) == hash_of_sources(course, name), name
 
 
 def test_work_in_exercises_is_kept_before_it_is_overwritten(cli: Cli, tiny_copy: Path) -> None:
