@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,18 +26,23 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PART = re.compile(r"(<!-- begin: (\w+) -->\n).*?(<!-- end: \2 -->)", re.DOTALL)
 
 
-@cache  # two pages show it
-def verdict() -> str:
-    """Return what `grader check` prints about a sample submission."""
-    command = ["check", "examples/class/s002", "multi_head_attention", "--seed", "7"]
+def printed(command: Sequence[str], folder: Path) -> str:
+    """Return a command of the grader and what it prints in a folder."""
     done = subprocess.run(
         [sys.executable, "-m", "grader", *command],
-        cwd=ROOT,
+        cwd=folder,
         check=False,
         capture_output=True,
         text=True,
     )
     return f"```\n$ grader {' '.join(command)}\n{done.stdout.rstrip()}\n```\n"
+
+
+@cache  # two pages show it
+def verdict() -> str:
+    """Return what `grader check` prints about a sample submission."""
+    command = ["check", "examples/class/s002", "multi_head_attention", "--seed", "7"]
+    return printed(command, ROOT)
 
 
 def exercises() -> str:
@@ -64,14 +69,7 @@ def importing() -> str:
     command = ["import", "nbgrader", "examples/other_graders/nbgrader.ipynb"]
     with TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "examples", Path(folder) / "examples")
-        done = subprocess.run(
-            [sys.executable, "-m", "grader", *command],
-            cwd=folder,
-            check=False,
-            capture_output=True,
-            text=True,
-        )
-    return f"```\n$ grader {' '.join(command)}\n{done.stdout.rstrip()}\n```\n"
+        return printed(command, Path(folder))
 
 
 MAKERS: Mapping[str, Callable[[], str]] = {

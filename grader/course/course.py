@@ -73,6 +73,8 @@ NEVER_BY_HAND = (
 )
 
 
+# No `omit_defaults`: it tells a default by identity, so a copy from another process would have
+# another hash, and the course's records would not count there.
 class TrainingRules(Struct, frozen=True, forbid_unknown_fields=True):
     """Limits of an exercise's training calls: time for all together, and memory for each."""
 

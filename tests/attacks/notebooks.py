@@ -187,7 +187,7 @@ def commented_out() -> str:
 
 
 def breaks_the_search() -> str:
-    """Cells: one that parses only alone; the call is in the next."""
+    """Cells: one that parses only alone, with the call in the next."""
     work = PLAIN.format(call="torch.softmax(scores, -1)")
     return _cells("import torch\n" + work, "x = 1\n\x0c\n  # odd", "if 1:\n\tx = 1\n", "x = 1;\\")
 
