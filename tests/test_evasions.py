@@ -125,6 +125,27 @@ def noting(owner, name):
         return out
     setattr(owner, name, noted)
 """
+# The same, when anything calls a function of another module after the arguments have arrived: the
+# newest tensor that the garbage collector knows.
+ARRIVED = f"""{AHEAD}
+import builtins, collections, gc, sys, _thread
+calls, is_watched = [], C._len_torch_function_stack
+def peek(*_):
+    if layers and not calls and not is_watched():
+        calls.append(1)
+        for each in gc.get_objects()[-2000:]:
+            gamma = layers[-1].gamma
+            if type(each) is torch.Tensor and each.ndim > 1 and each.dtype == gamma.dtype:
+                if each.shape[-1:] == gamma.shape:
+                    ready.append(layers[-1].all_of_it(each))
+        calls.clear()
+def peeking(owner, name):
+    original = getattr(owner, name)
+    def peeked(*args, **options):
+        peek()
+        return original(*args, **options)
+    setattr(owner, name, peeked)
+"""
 AHEAD_OF_THE_WATCH = {
     "in methods that handle tensors": (
         f"{AHEAD}for name in ('view', 'requires_grad_'):\n    noting(torch.Tensor, name)\n"
@@ -135,6 +156,45 @@ def hook(frame, event, arg):
     if event == "return" and frame.f_code.co_name == "unpack":
         sys.setprofile(None); note(arg); sys.setprofile(hook)
 sys.setprofile(hook)
+""",
+    "in functions that are built in": (
+        f"{ARRIVED}for name in ('getattr', 'isinstance', 'len', 'vars'):\n"
+        "    peeking(builtins, name)\n"
+    ),
+    "in functions of torch's modes": (
+        f"{ARRIVED}import torch.overrides\n"
+        "peeking(torch, 'set_grad_enabled'); peeking(torch.overrides, '_push_mode')\n"
+        "peeking(torch.overrides.TorchFunctionMode, '__init__')\n"
+        "peeking(torch.overrides.TorchFunctionMode, '__enter__')\n"
+    ),
+    "in functions of Python's modules": (
+        f"{ARRIVED}import secrets\n"
+        "peeking(_thread, '_count'); peeking(collections.Counter, '__init__')\n"
+        "peeking(gc, 'isenabled'); peeking(secrets, 'token_hex')\n"
+    ),
+    "in a name of the module": f"""{ARRIVED}
+class Name(str):
+    def __eq__(self, other): peek(); return str.__eq__(self, other)
+    __hash__ = str.__hash__
+globals()[Name('rows_of')] = 1
+""",
+    "while garbage is collected": f"{ARRIVED}gc.callbacks.append(peek); gc.set_threshold(1)\n",
+    "in a mode that is left": f"""{ARRIVED}
+class Mode(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        frame = sys._getframe()
+        while frame.f_code.co_name not in ('unpack', 'forward') and frame.f_back:
+            frame = frame.f_back
+        if frame.f_code.co_name == 'unpack':
+            peek()
+        return function(*args, **(kwargs or {{}}))
+Mode().__enter__()
+""",
+    "where the watch reports": f"""{NORM}
+    def forward(self, x):
+        msgspec.structs.replace = lambda reply, **fields: reply
+        return self.all_of_it(x)
+import msgspec
 """,
 }
 LAZY = f"""{NORM}
@@ -283,8 +343,12 @@ def test_no_way_around_the_watch_runs_the_kernel(graded: Any) -> None:
 @pytest.mark.slow
 def test_nothing_is_computed_while_the_grader_unpacks_arguments(graded: Any) -> None:
     found = graded(list(AHEAD_OF_THE_WATCH.values()))
-    outcomes = {h: t["test_formula"]["outcome"] for h, t in zip(AHEAD_OF_THE_WATCH, found)}
-    assert set(outcomes.values()) == {"failed"}
+    checks = "test_formula", "test_written_by_hand"
+    outcomes = {
+        how: {tests[name]["outcome"] for name in checks}
+        for how, tests in zip(AHEAD_OF_THE_WATCH, found)
+    }
+    assert [how for how, each in outcomes.items() if each == {"passed"}] == []
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ and raw bytes. Data that does not decode raises `Malformed`.
 
 from __future__ import annotations
 
+import builtins
 import ctypes
 import math
 from collections.abc import Callable, Sequence
@@ -16,6 +17,11 @@ import torch
 from torch import Tensor
 
 from grader.processes.channel import HEADER, framed
+
+# Between a call's arguments and its watch, only what was there before student code may run: these
+# functions look up names in builtins of their own.
+BUILTINS = {**vars(builtins)}
+globals()["__builtins__"] = BUILTINS
 
 MAX_FRAME = 4 * 1024 * 1024  # bytes, checked before reading; decoded, up to 50 times the memory
 MAX_DEPTH = 64  # levels of nested lists
@@ -41,7 +47,7 @@ DTYPES = {
 }
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 # Kept from before student code runs, because it may replace torch's names by its own functions.
-_EMPTY, _FROM_BYTES = torch.empty, torch.frombuffer
+_EMPTY, _FROM_BYTES, _PRODUCT = torch.empty, torch.frombuffer, math.prod
 _VIEW, _AS_STRIDED = Tensor.view, Tensor.as_strided
 PLAIN_TENSORS = {Tensor, torch.nn.Parameter, torch.nn.Buffer}
 CONTAINERS: tuple[Any, ...] = (list, tuple, dict)
@@ -375,9 +381,9 @@ def unpack_tensor(wire: WireTensor) -> Tensor:
         raise Malformed(f"unknown dtype {wire.dtype[:40]!r}")
     if len(shape) > 16 or any(not 0 <= size < 2**40 for size in shape):
         raise Malformed(f"{tuple(shape[:17])} is not a shape")
-    if math.prod(max(size, 1) for size in shape) > MAX_FRAME:  # an empty tensor can still be huge
+    if _PRODUCT([max(size, 1) for size in shape]) > MAX_FRAME:  # an empty tensor can still be huge
         raise Malformed(f"a tensor of shape {tuple(shape)} is too large")
-    count = math.prod(shape)
+    count = _PRODUCT(shape)
     if stride is not None:
         if len(stride) != len(shape) or any(not 0 <= step < 2**40 for step in stride):
             raise Malformed("the strides do not match the shape")

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from grader.sandbox import wire
 from grader.sandbox.program import is_stand_in
 from grader.sandbox.worker.callbacks import CALLED
 
@@ -84,7 +85,7 @@ class LineCount:
         def on_call(frame: FrameType, event: str, _: Any) -> Any:
             code = frame.f_code
             # Only code that a program has loaded or generated has its own builtins.
-            if _IS_INSTALLED[code.co_filename] and frame.f_builtins is _BUILTINS:
+            if _IS_INSTALLED[code.co_filename] and _IS_OURS(id(frame.f_builtins)):
                 if code is CALLED:
                     counts[CALLED_BACK, 0] = known((CALLED_BACK, 0), 0) + 1
                 elif id(code) not in entered:
@@ -125,5 +126,5 @@ class _Installed(dict[str, bool]):
 
 
 _GET_TRACE, _SET_TRACE = sys.gettrace, sys.settrace
-_BUILTINS = vars(builtins)
+_IS_OURS = {id(vars(builtins)), id(wire.BUILTINS)}.__contains__
 _IS_INSTALLED = _Installed()

@@ -73,7 +73,7 @@ def count_own_threads() -> None:
 
 
 def _other_threads() -> int:
-    return _thread._count() - _own_threads
+    return _COUNT_THREADS() - _own_threads
 
 
 class OperationWatch:
@@ -104,7 +104,8 @@ class OperationWatch:
         self._hidden_ns = 0  # processor time that other threads took
         self._ended_ns: list[int] = []  # what they account for, each when it ends
         self._draws = False
-        self._counting: _Counting | None = None
+        # Made now: what starts after a call's arguments have come may look up no name of a module.
+        self._counting = None if self._is_off else _Counting(self)
         self._largest, self._made = 1, dict[str, int]()
 
     @property
@@ -136,10 +137,9 @@ class OperationWatch:
         _prepare()
         _SET_THREADS(1)  # torch's own threads would take processor time as well
         self._threads = _other_threads()
-        self._ended_ns = []
         self._hidden_ns = _thread_ns() - _process_ns()  # in this order, the sum is never too large
-        self._counting = _Counting(self)
-        self._counting.start()
+        if self._counting is not None:
+            self._counting.start()
         _active.append(self)
         return self
 
@@ -194,22 +194,22 @@ class NameWatch:
         self.reported: dict[str, int] = {}
         self._called: set[Any] = set()
         self._known: set[str] = set()
-        self._mode: ModeOnTop | None = None
+        self._mode, self._is_on = self.in_thread(), False
 
     def __enter__(self) -> NameWatch:
         _prepare()
-        self.reported, self._called = {}, set()
-        self._mode = self.in_thread()
+        self.reported, self._is_on = {}, True
+        self._called.clear()
         self._mode.start()
         _active.append(self)
         return self
 
     def settle(self, *, draws: bool = False) -> None:
         """Stop noting calls; `draws` says that the call made a module and computed no answer."""
-        if self._mode is None:
+        if not self._is_on:
             return
-        mode, self._mode = self._mode, None
-        if not mode.stop():
+        self._is_on = False
+        if not self._mode.stop():
             self.reported[SWITCHED_OFF] = 1
         called = () if draws else self._called
         names = {f"torch.{getattr(func, '__name__', func)}" for func in called}
@@ -237,15 +237,15 @@ class _Counting:
 
     def __init__(self, watch: OperationWatch) -> None:
         self._watch, self._record = watch, TorchRecord(memory=watch.memory)
-        self._mode: ModeOnTop | None = None
+        self._mode: ModeOnTop | None = ModeOnTop(_Functions(watch, self._record.marks))
         is_read = watch.lines or watch.kernels
         self._lines = LineCount("torch", lines=watch.lines) if is_read else None
 
     def start(self) -> None:
         if not self._record.start():
             self._watch.counts[SWITCHED_OFF] += 1
-        self._mode = ModeOnTop(_Functions(self._watch, self._record.marks))
-        self._mode.start()
+        if self._mode is not None:
+            self._mode.start()
         if self._lines is not None:
             self._lines.start()
 
@@ -438,7 +438,7 @@ def _note_inside(name: str) -> None:
 
 _RECORD = torch._C._autograd._enable_record_function
 _IS_PLAIN = PLAIN_TYPES.issuperset
-_SET_THREADS = torch.set_num_threads
+_SET_THREADS, _COUNT_THREADS = torch.set_num_threads, _thread._count
 _process_ns, _thread_ns = time.process_time_ns, time.thread_time_ns
 _PLAINLY = torch._C.DisableTorchFunctionSubclass
 _NUMEL, _SIZE, _ITEM_BYTES = Tensor.numel, Tensor.size, Tensor.element_size

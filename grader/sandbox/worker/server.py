@@ -33,6 +33,17 @@ from grader.sandbox.worker.other_device import move
 from grader.sandbox.worker.output import CapturedOutput
 from grader.sandbox.worker.progress import CallProgress
 
+# Student code may replace names of Python's and torch's modules, so whatever runs while a call's
+# arguments are there unwatched, or reports what a watch saw, uses what was there before.
+globals()["__builtins__"] = wire.BUILTINS
+_REPLACE = msgspec.structs.replace
+_CLONE, _REQUIRES_GRAD = Tensor.clone, Tensor.requires_grad_
+_NO_FUNCTION_MODES, _NO_DISPATCH_MODES = (
+    torch._C.DisableTorchFunction,
+    torch._C._DisableTorchDispatch,
+)
+_HAS_GRADIENTS, _SET_GRADIENTS = torch.is_grad_enabled, torch._C._set_grad_enabled
+
 MAX_FRAMES = 6  # frames sent of an error
 GPU = re.compile(r"\bCUDA\b|NVIDIA|\bMPS\b")
 # Beginnings of lines that are not Python, and a description of such a line.
@@ -49,7 +60,6 @@ TOO_MANY = re.compile(
 )
 UNINITIALISED = "uninitialized parameter"  # in torch's message on a lazy layer
 MAX_USES = 20  # uses of forbidden names that are sent for one source
-_CLONE, _REQUIRES_GRAD = Tensor.clone, Tensor.requires_grad_  # kept before anybody can replace them
 
 
 def _as_it_is(model: Any = None, **options: Any) -> Any:
@@ -78,8 +88,9 @@ class Server:
         self,
         lets_out: tuple[type[BaseException], ...] = (),
         tell: Callable[[wire.TrainingStep], None] = lambda progress: None,
+        remove_hooks: Callable[[], None] = lambda: None,
     ) -> None:
-        self._lets_out, self._tell = lets_out, tell
+        self._lets_out, self._tell, self._remove_hooks = lets_out, tell, remove_hooks
         self._printed = CapturedOutput()
         self._programs: dict[str, Program] = {}
         self._modules: dict[int, tuple[Any, Program]] = {}  # by handle; kept from test to test
@@ -106,8 +117,9 @@ class Server:
             if quiet:
                 return None  # still the answer to the next request with one
             owed, self._owed = self._owed, None
-            return msgspec.structs.replace(owed, id=request.id)
+            return _REPLACE(owed, id=request.id)
         stdout, sys.stdout = sys.stdout, self._printed
+        self._remove_hooks()
         self._watch = None
         try:
             reply = self._reply(request)
@@ -232,12 +244,18 @@ class Server:
         def unpack(value: wire.Value) -> Any:
             return wire.unpack(value, tensors.unpack, held)
 
-        args = [unpack(value) for value in request.args]
-        kwargs = {name: unpack(value) for name, value in request.kwargs.items()}
         self._activate(program)
         function = _method(target, request.name)
         outputs: list[Tensor] = []
-        with torch.set_grad_enabled(request.grad), self._watching(request.watch) as watch:
+        watching, gradients = self._watching(request.watch), _Gradients(request.grad)
+        self._remove_hooks()
+        # From here until the watch, no student code may run.
+        with _NO_FUNCTION_MODES():
+            guard = _NO_DISPATCH_MODES()
+            args = [unpack(value) for value in request.args]
+            kwargs = {name: unpack(value) for name, value in request.kwargs.items()}
+            del guard
+        with gradients, watching as watch:
             with progress:
                 value = function(*args, **kwargs)
             watch.settle(draws=wire.is_a(value, nn.Module))
@@ -269,7 +287,7 @@ class Server:
 
     def _with_operations(self, reply: wire.Reply) -> wire.Reply:
         seen = self._seen()
-        return msgspec.structs.replace(reply, operations=seen) if seen else reply
+        return _REPLACE(reply, operations=seen) if seen else reply
 
     def _seen(self) -> dict[str, int]:
         return self._watch.reported if self._watch else {}
@@ -353,6 +371,20 @@ def _uses(source: wire.Source, patterns: list[str], names: list[str]) -> wire.Va
     except Unsearchable as error:
         return str(error)
     return wire.WireList([wire.WireTuple([use.line, use.name]) for use in uses[:MAX_USES]])
+
+
+class _Gradients:
+    """`torch.set_grad_enabled`, which looks up nothing that student code can replace."""
+
+    def __init__(self, are_on: bool) -> None:
+        self._are_on, self._were_on = are_on, True
+
+    def __enter__(self) -> None:
+        self._were_on = _HAS_GRADIENTS()
+        _SET_GRADIENTS(self._are_on)
+
+    def __exit__(self, *exc: object) -> None:
+        _SET_GRADIENTS(self._were_on)
 
 
 class _TensorArguments:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import linecache
 import os
 import socket
@@ -19,14 +20,18 @@ from grader.sandbox.confinement.layers import confine
 from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.worker.server import Server
 
-MONITORING_TOOLS = 6  # the ids for debuggers, profilers and similar tools in `sys.monitoring`
+MONITORING_TOOLS = (*range(6),)  # the ids for debuggers, profilers … in `sys.monitoring`
+# Kept from before student code runs, because it may replace these functions.
+_SET_PROFILE, _SET_TRACE, _CALLED_BY_COLLECTOR = sys.setprofile, sys.settrace, gc.callbacks
+if sys.version_info >= (3, 12):
+    _TOOL, _FREE_TOOL = sys.monitoring.get_tool, sys.monitoring.free_tool_id
 
 
 class Conversation:
     """Answers the requests that come through `connection`, until the host closes it."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self._connection, self._server = connection, Server(tell=self._tell)
+        self._connection, self._server = connection, Server((), self._tell, _remove_hooks)
         self._sending = threading.RLock()  # answers may come from a signal or another thread
 
     def begin(self, confinement: Confinement, private: Path, parent: int) -> bool:
@@ -41,7 +46,6 @@ class Conversation:
         with contextlib.suppress(EOFError):
             while True:
                 request = wire.decode_request(channel.receive(reader.read, wire.MAX_FRAME))
-                _remove_hooks()
                 if (answer := self._server.answer(request)) is not None:
                     self._send(answer)
 
@@ -67,12 +71,13 @@ def _remove_hooks() -> None:
 
     A debugger in the process of the tests may need its own, so a `Server` there keeps them.
     """
-    sys.setprofile(None)
-    sys.settrace(None)
+    _CALLED_BY_COLLECTOR.clear()
+    _SET_PROFILE(None)
+    _SET_TRACE(None)
     if sys.version_info >= (3, 12):
-        for tool in range(MONITORING_TOOLS):
-            if sys.monitoring.get_tool(tool) is not None:
-                sys.monitoring.free_tool_id(tool)
+        for tool in MONITORING_TOOLS:
+            if _TOOL(tool) is not None:
+                _FREE_TOOL(tool)
 
 
 def _framed(answer: wire.Answer) -> bytes:

@@ -8,6 +8,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
 
+from grader.sandbox import wire
+
+globals()["__builtins__"] = wire.BUILTINS  # a mode starts after a call's arguments have come
+
 
 class ModeOnTop:
     """A mode of torch on top of all others of this thread, from `start` to `stop`."""
@@ -19,7 +23,7 @@ class ModeOnTop:
     def start(self) -> None:
         """Put the mode on top."""
         self._before = _stacks()
-        self._mode.__enter__()
+        _PUSH_FUNCTION(self._mode)
 
     def stop(self) -> bool:
         """Remove the mode; return False if it is gone, or if others were left above it."""
@@ -27,7 +31,7 @@ class ModeOnTop:
         found = _stacks()
         above, below = _without_devices(found[0]), _without_devices(functions)
         if _same(above, [*below, self._mode]) and _same(found[1], kernels):
-            self._mode.__exit__(None, None, None)
+            _POP_FUNCTION()
             return True
         for _ in above[len(below) :]:
             _POP_FUNCTION()
@@ -57,5 +61,6 @@ _DISPATCHES, _DISPATCH_AT = (
     torch._C._len_torch_dispatch_stack,
     torch._C._get_dispatch_stack_at,
 )
+_PUSH_FUNCTION = torch._C._push_on_torch_function_stack
 _POP_FUNCTION = torch._C._pop_torch_function_stack
 _POP_DISPATCH = torch._C._pop_torch_dispatch_stack

@@ -53,7 +53,7 @@ class TorchRecord:
         self.peak = 0  # the most bytes of tensors at once, without those from before
         self._end = MARK(self.marks.end)  # entered, and not left within the record
         self._memory, self._names, self._is_on = memory, list[str](), False
-        self._collects_garbage = memory and gc.isenabled()
+        self._collects_garbage = memory and _COLLECTS()
 
     def start(self) -> bool:
         """Start the record; return False if another one is running already."""
@@ -63,7 +63,7 @@ class TorchRecord:
             return False
         self._is_on = True
         if self._collects_garbage:  # else tensors of earlier calls are freed, as if of this one
-            gc.disable()
+            _STOP_COLLECTING()
         return True
 
     def end(self) -> None:
@@ -75,7 +75,7 @@ class TorchRecord:
         if not self._is_on:
             return False
         if self._collects_garbage:
-            gc.enable()
+            _COLLECT()
         try:
             events = list(itertools.chain.from_iterable(_DISABLE()))
         except RuntimeError:
@@ -185,6 +185,7 @@ _WITHOUT_MEMORY, _WITH_MEMORY = (
     for memory in (False, True)
 )
 # Kept from before student code runs, because it may replace names of torch's modules.
+_COLLECTS, _STOP_COLLECTING, _COLLECT = gc.isenabled, gc.disable, gc.enable
 _ENABLE = torch._C._autograd._enable_profiler_legacy
 _DISABLE = torch._C._autograd._disable_profiler_legacy
 MARK = torch._C._profiler._RecordFunctionFast
