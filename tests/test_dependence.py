@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from commandline import Grade
 
+from grader.commands.blanks import blanks
 from grader.course.course import Course
 
 pytestmark = pytest.mark.in_turn
@@ -138,3 +139,31 @@ def test_code_that_only_seems_to_depend_earns_at_most_a_tenth(
     text = with_forward(solutions["layer_norm"], body)
     (result,) = grade(course, {"layer_norm": text}, "layer_norm").exercises
     assert result.points <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exercise", ["causal_attention", "transformer_block", "named_attention"])
+def test_noise_that_depends_on_everything_earns_at_most_a_tenth(
+    exercise: str, grade: Grade, course: Course, solutions: dict[str, str]
+) -> None:
+    noises = [text for says, text in blanks(course[exercise]) if says.startswith("noise that")]
+    assert len(noises) == 2
+    for noise in noises:
+        (result,) = grade(course, {**solutions, exercise: noise}, exercise).exercises
+        assert result.points <= max(1, result.max_points // 10)
+
+
+@pytest.mark.slow
+def test_a_right_result_in_another_layout_is_no_noise(
+    grade: Grade, course: Course, solutions: dict[str, str]
+) -> None:
+    """The axes of a named tensor may be in any order, and so are the numbers of its result."""
+    text = solutions["named_attention"]
+    turned = text.replace(
+        'return rename(output, "query", "seq")',
+        'tensor, names = rename(output, "query", "seq")\n'
+        "    return tensor.mT, (*names[:-2], *names[:-3:-1])",
+    ).replace("            if name not in names:\n", "            if False:\n")
+    assert turned.count("tensor.mT") == turned.count("if False") == 1
+    (result,) = grade(course, {"named_attention": turned}, "named_attention").exercises
+    assert 0 < result.max_points - result.points <= 4

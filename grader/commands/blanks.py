@@ -23,6 +23,10 @@ VALUES = {
     "a ramp": "torch.linspace(0, 1, out.numel())",
     "a cumulative sum of ones": "torch.ones_like(out).cumsum(-1) if out.ndim else out * 0 + 1",
     "noise": "torch.randn_like(out)",
+    "noise that depends on everything": "_blank_noise(_blank_sum(out), out)",
+    "noise that depends on everything so far": (
+        "_blank_noise(_blank_sum(out) if out.ndim < 2 else _blank_past(out).sum(-1, True), out)"
+    ),
     "uniform weights": "torch.full_like(out, 1 / max(1, out.shape[-1] if out.ndim else 1))",
     "ones, and 0 times the result": "torch.ones_like(out) + 0 * out.nan_to_num(0, 0, 0)",
     "the input": "x",
@@ -82,6 +86,14 @@ def _blank_part(module, name, x):
 
 def _blank_past(x):
     return x.cumsum(-2) / torch.arange(1, x.shape[-2] + 1).view(-1, 1)
+
+
+def _blank_sum(out):
+    return (out * torch.linspace(1, 2, out.numel(), dtype=out.dtype).view_as(out)).sum()
+
+
+def _blank_noise(seed, out):
+    return (seed.nan_to_num() * torch.linspace(30, 50, out.numel()).view_as(out)).sin()
 
 
 def _blank_input(values):

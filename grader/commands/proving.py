@@ -226,7 +226,7 @@ class Prover:
             report = self.grade(text)
             diagnosis = report.exercises[0].diagnosis
             is_priced = diagnosis is not None and diagnosis.faults and diagnosis.complete
-            most = max(1, report.max_points // BLANK_SHARE)
+            most = max(1, round(report.max_points / BLANK_SHARE))  # points are whole
             if report.points > most and not is_priced:
                 self._problem(
                     "test_hidden.py",

@@ -44,7 +44,11 @@ LEAST_OF_INPUT = 0.45  # the least share for each floating-point input
 LEAST_TOGETHER = 0.3  # the least mean share, over pairs of these that do more together than alone
 LEAST_TOGETHER_OF_INPUTS = 0.1  # the same over pairs of inputs
 ONE_SLICE, SEVERAL = 1.05, 2.2  # slices along an axis on which a number depends on average
+# The least correlation of results with the right ones, and of how many numbers: of fewer, noise may
+# have more.
+LEAST_RELATED, LEAST_NUMBERS = 0.15, 100
 MAX_TRIED = 3  # calls of a function: those whose result may depend on the most
+MAX_RELATED = 12  # calls of a function whose results are compared with the right ones
 MAX_PAIRS = 3  # pairs of changes, for each two leaves and along each axis
 MAX_TOGETHER = 24  # pairs of leaves of which one is a layer: a model with many layers has hundreds
 ROUNDING = 1e-9  # relative rounding of a number
@@ -142,20 +146,25 @@ class Dependence:
         self._course, self._exercise = course, exercise
         self._cases, self._seed = cases, seed
         self._expected: dict[tuple[str, int], Expected | None] = {}
+        self._right: dict[str, list[tuple[RecordedCall, Tensor]]] = {}
         self._program = self._with(exercise.read("solution.py"))
 
     @functools.cached_property
     def _calls(self) -> dict[str, list[RecordedCall]]:
-        """For each name, some calls of several sizes, first the one that may depend on the most.
+        """For each name, a few calls, first those whose result may depend on the most.
 
         The last is in float32, for code that works only in that dtype.
         """
+        found = {name: calls[:MAX_TRIED] for name, calls in self._calls_of_all_sizes.items()}
+        return {name: [*calls, calls[0].in_float32] for name, calls in found.items()}
+
+    @functools.cached_property
+    def _calls_of_all_sizes(self) -> dict[str, list[RecordedCall]]:
         by_name: dict[str, dict[Any, RecordedCall]] = {}
         with self._program.active(), _undisturbed_draws():
             for call in sorted(self._recorded(), key=lambda call: -len(call.leaves)):
                 by_name.setdefault(call.name, {}).setdefault(call.sizes, call)
-        found = {name: [*calls.values()][:MAX_TRIED] for name, calls in by_name.items()}
-        return {name: [*calls, calls[0].in_float32] for name, calls in found.items()}
+        return {name: [*calls.values()] for name, calls in by_name.items()}
 
     def _answers(self, name: str) -> Iterator[Expected]:
         """Yield the reference's answers to the calls of a function, each computed once."""
@@ -176,6 +185,8 @@ class Dependence:
         found = {}
         for name in self._calls:
             says, expected = _lack_at(student, self._answers(name))
+            if expected and not says and self._is_unrelated(student, expected):
+                says = f"no result of `{name}` has anything to do with the right one"
             if expected and says and not self._is_known(student, expected, known):
                 found[name] = says
         return found
@@ -188,6 +199,36 @@ class Dependence:
                 answer = _try(student, expected.call)
                 found[name] = answer is not None and _is_same(answer, expected.result)
         return found
+
+    def _is_unrelated(self, student: Student, expected: Expected) -> bool:
+        """Return whether a function's results have no more to do with the right ones than noise.
+
+        Noise can depend on all that a result depends on. A wrong result of code that computes goes
+        up and down with the right one, or the other way around.
+        """
+        name = expected.call.name
+        if _has_other_layers(student, expected.call):
+            return False
+        related, numbers = 0.0, 0
+        for call, right in self._right_results(name):
+            answer = _try(student, call)
+            if answer is None or answer.shape != right.shape:
+                continue
+            if _is_same(answer.sort().values, right.sort().values):  # in any order of its axes
+                return False
+            share, count = _relation(call, answer, right, draws=expected.any_effect)
+            related, numbers = related + share * count, numbers + count
+        return numbers >= LEAST_NUMBERS and abs(related) < LEAST_RELATED * numbers
+
+    def _right_results(self, name: str) -> list[tuple[RecordedCall, Tensor]]:
+        """Return calls of a function with the reference's results."""
+        if name not in self._right:
+            with self._program.active(), _undisturbed_draws():
+                reference = Student(DirectCode(self._program, self._exercise.name, ()))
+                calls = self._calls_of_all_sizes[name][:MAX_RELATED]
+                answers = [(call, _try(reference, call)) for call in calls]
+            self._right[name] = [(call, answer) for call, answer in answers if answer is not None]
+        return self._right[name]
 
     def _is_known(self, student: Student, expected: Expected, known: Iterable[str]) -> bool:
         """Return whether one of the programs gives the same answer, or fails as well."""
@@ -511,15 +552,49 @@ def _steady(student: Student, call: RecordedCall) -> Tensor | None:
 def _comparable(student: Student, expected: Expected) -> list[tuple[CallLeaf, Effects]]:
     """Return the leaves on which the code's result can depend: not layers of another form."""
     call = expected.call
-    if call.options is None:
-        return [*expected.effects]
-    layers = {*map(layer_of, parameter_shapes(getattr(student, call.name)(**call.options)))}
-    has_others = bool(layers - {*map(layer_of, call.parameters)})
+    has_others = _has_other_layers(student, call)
+    layers = _layers(student, call) if has_others else ()
     return [
         (leaf, effects)
         for leaf, effects in expected.effects
         if leaf.kind != "layer" or leaf.name in layers or not has_others
     ]
+
+
+def _has_other_layers(student: Student, call: RecordedCall) -> bool:
+    return not _layers(student, call) <= {*map(layer_of, call.parameters)}
+
+
+def _layers(student: Student, call: RecordedCall) -> set[str]:
+    """Return the names of the layers of the module that a call makes, if it makes one."""
+    if call.options is None:
+        return set()
+    return {*map(layer_of, parameter_shapes(getattr(student, call.name)(**call.options)))}
+
+
+def _relation(
+    call: RecordedCall, answer: Tensor, right: Tensor, *, draws: bool
+) -> tuple[float, int]:
+    """Return the correlation of an answer with the right one, and of how many free numbers.
+
+    What both have in common with an input of as many numbers does not count: noise that is added to
+    the input is still noise, unless the code draws. Nor do whole numbers, such as the zeros of a
+    mask or letters.
+    """
+    inputs = [v for v in call.inputs.values() if isinstance(v, Tensor) and not draws]
+    alike = [value.flatten().double() for value in inputs if value.numel() == right.numel()]
+    known = torch.stack([torch.ones_like(right), *alike], dim=1)
+    counts = answer.isfinite() & right.isfinite() & (right != right.round())
+    counts &= known.isfinite().all(1)
+    known, both = known[counts], torch.stack([answer, right], dim=1)[counts]
+    basis, sizes, _ = torch.linalg.svd(known, full_matrices=False)
+    basis = basis[:, sizes > ROUNDING * sizes.max()] if len(known) else basis
+    count = len(both) - basis.shape[1]
+    left = both - basis @ (basis.mT @ both)
+    norms = left.norm(dim=0)
+    if count <= 0 or (norms <= ROUNDING * both.norm(dim=0)).any():
+        return 0.0, 0
+    return float(left[:, 0] @ left[:, 1] / norms.prod()), count
 
 
 def _is_same(one: Tensor, other: Tensor) -> bool:

@@ -51,9 +51,10 @@ class RecordedCall:
 
     @property
     def sizes(self) -> tuple[tuple[int, ...], ...]:
-        """The shapes of its tensor arguments."""
-        values = self.inputs.values()
-        return tuple(tuple(value.shape) for value in values if isinstance(value, Tensor))
+        """The shapes of the tensors among its arguments."""
+        places = [(value, place) for value in self.inputs.values() for place in _places(value)]
+        parts = [_at(value, place) for value, place in places]
+        return tuple(tuple(part.shape) for part in parts if isinstance(part, Tensor))
 
     @property
     def in_float32(self) -> RecordedCall:
