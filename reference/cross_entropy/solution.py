@@ -53,8 +53,8 @@ def cross_entropy_gradient(
     n_classes = rows.shape[-1]
     probs = torch.softmax(rows, dim=-1)  # (n_kept, n_classes)
     one_hot = F.one_hot(classes, n_classes).to(rows.dtype)  # (n_kept, n_classes)
-    wanted = (1 - label_smoothing) * one_hot + label_smoothing / n_classes  # (n_kept, n_classes)
+    smoothed = (1 - label_smoothing) * one_hot + label_smoothing / n_classes  # (n_kept, n_classes)
     gradient = torch.zeros_like(logits)  # (..., n_classes)
-    gradient[kept] = ((probs - wanted) / max(len(rows), 1)).to(logits.dtype)
+    gradient[kept] = ((probs - smoothed) / max(len(rows), 1)).to(logits.dtype)
     return gradient
     # --- end

@@ -30,7 +30,7 @@ from grader.course.course import load_course  # noqa: E402
 FEW = 5  # of a small sample, so many may have no name: an exercise with many such is drawn, too
 AIM_NAMED = 0.9  # the share of known mistakes that must be named rightly; none may be wrong
 MAX_ACCEPTED = 3  # broken promises that no check sees; docs/suites.md names each with a reason
-MAX_LOST = 0.1  # of the points; a public implementation may lose so much for its conventions
+MAX_LOST = 0.1  # of the points, or one; a public implementation may lose it by its conventions
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def missed(graded: Sequence[Graded]) -> list[str]:
             found.append(f"{place} is {each.naming}: {_named(each) or 'all points'}")
         if each.program.set == "right" and each.lost:
             found.append(f"{place} {lost}")
-        if each.program.set == "public" and each.lost > MAX_LOST * each.verdict.max_points:
+        if each.program.set == "public" and each.lost > max(1, MAX_LOST * each.verdict.max_points):
             found.append(f"{place} {lost}")
     accepted = [g.program.name for g in graded if g.program.set == "broken" and not g.lost]
     if len(accepted) > MAX_ACCEPTED:
