@@ -558,14 +558,24 @@ def fixed(number: float, digits: int, width: int = 0) -> str:
     return (f"{number:.{digits}f}" if is_short else f"{number:.2g}").rjust(width)
 
 
-# Invisible characters that change how the text around them is read: its direction, or tags.
-UNSEEN = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f"
-_CONTROL = re.compile(rf"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]|[{UNSEEN}]")
+# Invisible characters: some change how the text around them is read, such as its direction.
+UNSEEN = (
+    r"\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"
+    r"\U000e0000-\U000e007f"
+)
+_UNPRINTED = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{UNSEEN}]")
+_CONTROL = re.compile(rf"\x1b\[[0-9;?]*[ -/]*[@-~]|{_UNPRINTED.pattern}")
 
 
 def without_controls(text: str) -> str:
     """Return a text without terminal controls and without characters that turn its direction."""
     return _CONTROL.sub("", text)
+
+
+def visible(text: str) -> str:
+    """Return a text with the code of each control or invisible character in its place."""
+    text = text.replace("\r\n", "\n")
+    return _UNPRINTED.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
 
 
 def clean(text: str) -> str:

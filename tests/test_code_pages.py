@@ -169,6 +169,12 @@ def test_a_huge_file_is_cut() -> None:
     assert len(shown) < 30 * code.MAX_SHOWN
 
 
+def test_no_character_of_the_code_is_invisible() -> None:
+    shown = code.lines_of("x = 1  # a\u202eb\u200bc\x1b[2K\r\ny = 2\n", ())
+    assert "a⟨U+202E⟩b⟨U+200B⟩c⟨U+001B⟩[2K" in shown
+    assert "⟨U+000D⟩" not in shown
+
+
 def test_a_line_of_an_imported_exercise_is_no_line_of_this_one() -> None:
     places = {"own": "block.py", "folder": "block/solution.py", "imported": "norm.py"}
     tests = tuple(

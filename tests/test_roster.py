@@ -88,6 +88,7 @@ def test_without_ids_students_are_named_by_another_field(tmp_path: Path) -> None
         ("", ":1: no column identifies the students"),
         ("id\n", "lists no students"),
         (b"id\ncaf\x81\n", "is not text in UTF-8, UTF-16 or Windows-1252"),
+        ('id,name\ns001,One\ns002,"Two\ns003,Three\n', ":3: this is not valid CSV (unexpected end"),
         ("id\n" + "x" * 200_000 + "\n", ":2: this is not valid CSV (field larger than field limit"),
     ],
 )

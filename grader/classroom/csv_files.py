@@ -31,15 +31,18 @@ def read_lines(path: Path, option: str, expected: str) -> Iterator[tuple[int, li
     separator = _SEPARATOR.match(text)  # Excel writes it, and reads it
     text = text[separator.end() :] if separator else text
     delimiter = separator["mark"] if separator else _delimiter(text)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    # Strict, because a quote that nobody closes would make one cell of all following lines.
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    begins = 1
     try:
         for cells in reader:
+            begins = reader.line_num + 1
             stripped = [printable_name(cell.strip()) for cell in cells]
             if any(stripped):
                 yield reader.line_num, stripped
     except csv.Error as error:
-        where = f"{path}:{reader.line_num}"
-        raise RequestError(f"{where}: this is not valid CSV ({error})", expected) from None
+        says = f"{path}:{begins}: this is not valid CSV ({error})"
+        raise RequestError(f"{says}; is a quote not closed?", expected) from None
 
 
 def _delimiter(text: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from grader.report import ExerciseResult, Report
+from grader.report import ExerciseResult, Report, visible
 from grader.reports.pages import coloured_lines, environment, link
 
 MAX_SHOWN = 60_000  # characters shown of a file
@@ -79,5 +79,5 @@ def command(student: str, exercise: str) -> str:
 
 
 def lines_of(text: str, marked: Collection[int], prefix: str = "") -> Markup:
-    """Return the lines of a file that are shown."""
-    return coloured_lines(text[:MAX_SHOWN], 1, set(marked), prefix)
+    """Return the lines of a file that are shown; nothing in them is invisible to a teacher."""
+    return coloured_lines(visible(text[:MAX_SHOWN]), 1, set(marked), prefix)
