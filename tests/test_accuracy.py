@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from corpus import accuracy
+from corpus import accuracy, copies
 from corpus.programs import SETS, Program, in_float32, load
-from corpus.verdicts import Judge
+from corpus.verdicts import Judge, students_copy
 
 from grader.course.course import Course, load_course
 from grader.course.known_mistakes import load_mistakes
@@ -33,8 +33,13 @@ def test_known_mistakes_are_in_the_catalogue(course: Course) -> None:
 
 
 @pytest.mark.slow
-def test_the_aims_are_met(course: Course, users_cache: None) -> None:
-    assert accuracy.missed(accuracy.graded(Judge(course).sampled(load()))) == []
+def test_the_aims_are_met_and_a_students_copy_judges_and_names_alike(
+    course: Course, tmp_path: Path, users_cache: None
+) -> None:
+    there = Judge(course).sampled(load())
+    assert accuracy.missed(accuracy.graded(there)) == []
+    here = Judge(course, students_copy(course, tmp_path)).complete([*there])
+    assert copies.missed(here, there) == []
 
 
 @pytest.mark.slow

@@ -143,8 +143,9 @@ def test_the_same_course_gives_the_same_notebooks_without_outputs(course: Course
 @pytest.mark.parametrize("root", [SAMPLING.parent.parent, SAMPLING], ids=["attention", "sampling"])
 def test_a_notebook_shows_the_formula_of_its_exercise(root: Path) -> None:
     course = load_course(root)
+    written = notebooks(course)
     for exercise in course.exercises:
-        cells = json.loads(notebooks(course)[f"{exercise.name}.ipynb"])["cells"]
+        cells = json.loads(written[f"{exercise.name}.ipynb"])["cells"]
         task = "".join(next(cell for cell in cells if cell["cell_type"] == "markdown")["source"])
         assert exercise.formula.strip()
         assert f"\n\n$$\n{exercise.formula.strip()}\n$$\n\n" in task

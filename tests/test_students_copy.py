@@ -15,9 +15,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from commandline import Cli, Grade
-from corpus import copies
-from corpus.programs import load
-from corpus.verdicts import Judge, students_copy
+from corpus.verdicts import students_copy
 
 from grader.course import records
 from grader.course.course import PUBLIC_COURSE, Course, Exercise, load_course
@@ -154,14 +152,6 @@ def test_it_is_small(course: Course, copy: Course) -> None:
 
 
 # --- it tells as much -----------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_programs_are_judged_and_named_as_by_the_hidden_suites(
-    course: Course, copy: Course, users_cache: None
-) -> None:
-    here = Judge(course, copy).sampled(load())
-    assert copies.missed(here, Judge(course).complete([*here])) == []
 
 
 @pytest.mark.slow

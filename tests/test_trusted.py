@@ -45,7 +45,8 @@ def chosen(course: Course) -> Texts:
     for number, exercise in enumerate(in_turn([e for e in course.exercises if not e.training])):
         for kind, text in [*programs(exercise)][number % 2 :: 2]:
             texts[exercise.name, kind] = text
-    trains = next(each for each in course.exercises if each.training is not None)
+    trains = course["histogram_transformer"]  # the fastest of those that train
+    assert trains.training is not None
     return {**texts, (trains.name, "reference"): trains.read("solution.py")}
 
 
