@@ -34,7 +34,7 @@ Write
               can be read only once
     returns   the norm of all numbers of all gradients together, before the
               call. If it is above max_norm, every p.grad is multiplied by
-              max_norm / norm
+              max_norm / norm, in place or not
 
 Given below, and left as they are: run_steps and clipped. The tests call AdamW
 and clip_gradients through them, because a gradient has no other way to them.

@@ -31,8 +31,9 @@ With causal=True, query i attends to keys 0 to i only, and of these to those
 that key_mask allows.
 
 Then write two blocks, pre-norm like your transformer_block, made of
-CrossAttention and your own LayerNorm and FeedForward. Dropout is applied to
-the output of each sub-layer before it is added.
+CrossAttention and your own LayerNorm and FeedForward. dropout is the rate of
+these parts too, and of a dropout on the output of each sub-layer before it is
+added.
 
     EncoderBlock(d_model, num_heads, d_ff, dropout)
     forward(x, key_mask=None)
@@ -54,7 +55,8 @@ Requirements
     hidden and causal) has weights of 0, so its output is out_proj.bias. All
     gradients are finite.
   - A hidden token of context may hold anything, even nan: it changes neither
-    the output nor a gradient.
+    the output nor a gradient. (In self-attention it is a query as well; then
+    this holds for the outputs of all other queries.)
   - ValueError if causal=True is given a context, and if num_heads does not
     divide d_out.
   - .to(dtype) and .to(device) are enough to move a module. Arguments may be

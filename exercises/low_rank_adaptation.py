@@ -45,7 +45,8 @@ Requirements
   - While the change is merged, forward does not add it a second time: in eval
     mode the output is the same before and after merge, up to rounding.
   - merge of a merged layer does nothing, and neither does unmerge of one that
-    is not merged. Both can be called in turn as often as you like.
+    is not merged. Both can be called in turn as often as you like; A and B do
+    not change in between.
   - A and B have the dtype of linear's weight. The layer supports .to(dtype),
     including bfloat16.
   - ValueError, if r is less than 1, or if a name stands for no linear layer.

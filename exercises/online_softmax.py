@@ -61,7 +61,7 @@ Requirements
     this counts without gradients, which need to keep more.
   - Python loops run over chunks and tiles only: with all keys in one tile, the
     number of tensor operations does not grow with any axis. You may split the
-    queries into tiles of the same size, too.
+    queries into tiles of the same size, too; then it may grow with theirs.
   - The leading axes ... may be none, one or several. n_queries, n_keys, d_key
     and d_value may differ, or be 1.
   - Gradients of the output reach Q, K and V.

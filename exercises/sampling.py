@@ -30,7 +30,8 @@ Write
 
     probabilities   (vocab,)
     u               a float in [0, 1)
-    returns         an int: how many of the cumulative sums are <= u
+    returns         an int: how many of the cumulative sums, in the dtype of
+                    probabilities, are <= u
 
     speculate(draft_tokens, draft, target, u, v)
 
