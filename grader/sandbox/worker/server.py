@@ -38,6 +38,7 @@ from grader.sandbox.worker.progress import CallProgress
 globals()["__builtins__"] = wire.BUILTINS
 _REPLACE = msgspec.structs.replace
 _CLONE, _REQUIRES_GRAD = Tensor.clone, Tensor.requires_grad_
+_TIMES, _SUM, _DOUBLE, _STACK = Tensor.mul, Tensor.sum, Tensor.double, torch.stack
 _NO_FUNCTION_MODES, _NO_DISPATCH_MODES = (
     torch._C.DisableTorchFunction,
     torch._C._DisableTorchDispatch,
@@ -329,10 +330,12 @@ class Server:
         # The gradient of sum(output * grad) is grad. torch.autograd.backward would accept grads
         # directly, but it imports a symbolic algebra package first.
         grads = [wire.unpack_tensor(grad) for grad in request.grads]
-        with torch.enable_grad():
-            sums = [(out * grad).sum().double() for out, grad in zip(outputs, grads, strict=True)]
-            total = torch.stack(sums).sum()
-            with self._watching(request.watch):
+        with _Gradients(True):
+            watching = self._watching(request.watch)
+            with _NO_FUNCTION_MODES():
+                products = [_TIMES(*pair) for pair in zip(outputs, grads, strict=True)]
+                total = _SUM(_STACK([_DOUBLE(_SUM(product)) for product in products]))
+            with watching:
                 total.backward(retain_graph=True)  # type: ignore[no-untyped-call]
         found = [None if leaf.grad is None else wire.pack_tensor(leaf.grad) for leaf in leaves]
         printed = self._printed.take()
