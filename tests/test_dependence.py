@@ -167,3 +167,38 @@ def test_a_right_result_in_another_layout_is_no_noise(
     assert turned.count("tensor.mT") == turned.count("if False") == 1
     (result,) = grade(course, {"named_attention": turned}, "named_attention").exercises
     assert 0 < result.max_points - result.points <= 4
+
+
+LAYERS = {"W_query": "proj_a", "W_key": "proj_b", "W_value": "proj_c"}
+
+
+def renamed(text: str) -> str:
+    """Return a program whose layers have names of its own."""
+    for name, own in LAYERS.items():
+        text = text.replace(name, own)
+    return text
+
+
+def with_layer(text: str, after: str) -> str:
+    """Return causal attention with one more layer, which returns `after`."""
+    made = text.replace(
+        "super().__init__()", "super().__init__()\n        self.last = nn.Linear(d_out, d_out)", 1
+    )
+    return made.replace("return weights @ values", f"return {after}")
+
+
+@pytest.mark.slow
+def test_layers_of_other_names_hide_no_noise_and_make_nothing_noise(
+    grade: Grade, course: Course, solutions: dict[str, str]
+) -> None:
+    solution = solutions["causal_attention"]
+    assert "return weights @ values" in solution
+    noise = dict(blanks(course["causal_attention"]))["noise that depends on everything so far"]
+    for text in (renamed(noise), with_layer(noise, "weights @ values + self.last.bias.sum()")):
+        (result,) = grade(course, {"causal_attention": text}, "causal_attention").exercises
+        assert result.points <= 1
+    unscaled = solution.replace(" * self.scale", "")
+    for text in (renamed(unscaled), with_layer(solution, "self.last(weights @ values)")):
+        (result,) = grade(course, {"causal_attention": text}, "causal_attention").exercises
+        assert result.points > result.max_points // 3
+        assert "has anything to do" not in str(result)

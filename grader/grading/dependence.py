@@ -13,6 +13,7 @@ import contextlib
 import functools
 import itertools
 import random
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,12 +26,13 @@ from grader.errors import GraderError
 from grader.grading.cases import Case
 from grader.grading.compare import TOLERANCE
 from grader.grading.direct import DirectCode
-from grader.grading.parameters import parameter_shapes
+from grader.grading.parameters import BIAS, parameter_shapes
 from grader.grading.programs import program, solutions
 from grader.grading.recorded_calls import (
     CallLeaf,
     RecordedCall,
     RecordingCode,
+    in_all_orders,
     layer_of,
     leaves_of,
     with_both,
@@ -45,7 +47,8 @@ LEAST_TOGETHER = 0.3  # the least mean share, over pairs of these that do more t
 LEAST_TOGETHER_OF_INPUTS = 0.1  # the same over pairs of inputs
 ONE_SLICE, SEVERAL = 1.05, 2.2  # slices along an axis on which a number depends on average
 # The least correlation of results with the right ones, and of how many numbers: of fewer, noise may
-# have more.
+# have more. No more count of one call, because in a large one, or in one that repeats itself, many
+# numbers are alike.
 LEAST_RELATED, LEAST_NUMBERS = 0.15, 100
 MAX_TRIED = 3  # calls of a function: those whose result may depend on the most
 MAX_RELATED = 12  # calls of a function whose results are compared with the right ones
@@ -146,7 +149,7 @@ class Dependence:
         self._course, self._exercise = course, exercise
         self._cases, self._seed = cases, seed
         self._expected: dict[tuple[str, int], Expected | None] = {}
-        self._right: dict[str, list[tuple[RecordedCall, Tensor]]] = {}
+        self._right: dict[tuple[str, ...], list[tuple[RecordedCall, list[Tensor | None]]]] = {}
         self._program = self._with(exercise.read("solution.py"))
 
     @functools.cached_property
@@ -206,29 +209,44 @@ class Dependence:
         Noise can depend on all that a result depends on. A wrong result of code that computes goes
         up and down with the right one, or the other way around.
         """
-        name = expected.call.name
-        if _has_other_layers(student, expected.call):
-            return False
-        related, numbers = 0.0, 0
-        for call, right in self._right_results(name):
-            answer = _try(student, call)
-            if answer is None or answer.shape != right.shape:
-                continue
-            if _is_same(answer.sort().values, right.sort().values):  # in any order of its axes
-                return False
-            share, count = _relation(call, answer, right, draws=expected.any_effect)
-            related, numbers = related + share * count, numbers + count
-        return numbers >= LEAST_NUMBERS and abs(related) < LEAST_RELATED * numbers
+        name, asked = expected.call.name, {*map(layer_of, expected.call.parameters)}
+        layers = _layers(student, expected.call)
+        missing, others = asked - layers, layers - asked
+        if len(missing) not in (0, len(others)):
+            return False  # as if several layers are one
+        related, numbers = defaultdict[int, float](float), 0
+        for call, right in self._right_results(name, sorted(missing)):
+            given = _with_neutral(student, call) if others and not missing else call
+            answer = _try(student, given)
+            count = 0
+            for place, each in enumerate(right):
+                if answer is None or each is None or answer.shape != each.shape:
+                    continue
+                if _is_same(answer.sort().values, each.sort().values):
+                    return False  # the axes of a result may be in any order
+                share, count = _relation(call, answer, each, draws=expected.any_effect)
+                related[place] += share * count
+            numbers += count
+        most = max(map(abs, related.values()), default=0)
+        return numbers >= LEAST_NUMBERS and most < LEAST_RELATED * numbers
 
-    def _right_results(self, name: str) -> list[tuple[RecordedCall, Tensor]]:
-        """Return calls of a function with the reference's results."""
-        if name not in self._right:
+    def _right_results(
+        self, name: str, renamed: Sequence[str]
+    ) -> list[tuple[RecordedCall, list[Tensor | None]]]:
+        """Return calls of a function with the reference's results, one for each order of `renamed`.
+
+        If these layers have other names in the code, nobody knows which is which.
+        """
+        place = name, *renamed
+        if place not in self._right:
+            found = []
             with self._program.active(), _undisturbed_draws():
                 reference = Student(DirectCode(self._program, self._exercise.name, ()))
-                calls = self._calls_of_all_sizes[name][:MAX_RELATED]
-                answers = [(call, _try(reference, call)) for call in calls]
-            self._right[name] = [(call, answer) for call, answer in answers if answer is not None]
-        return self._right[name]
+                for call in self._calls_of_all_sizes[name][:MAX_RELATED]:
+                    answers = [_try(reference, each) for each in in_all_orders(call, renamed)]
+                    found.append((call, answers))
+            self._right[place] = found
+        return self._right[place]
 
     def _is_known(self, student: Student, expected: Expected, known: Iterable[str]) -> bool:
         """Return whether one of the programs gives the same answer, or fails as well."""
@@ -551,9 +569,8 @@ def _steady(student: Student, call: RecordedCall) -> Tensor | None:
 
 def _comparable(student: Student, expected: Expected) -> list[tuple[CallLeaf, Effects]]:
     """Return the leaves on which the code's result can depend: not layers of another form."""
-    call = expected.call
-    has_others = _has_other_layers(student, call)
-    layers = _layers(student, call) if has_others else ()
+    layers, call = _layers(student, expected.call), expected.call
+    has_others = bool(layers - {*map(layer_of, call.parameters)})
     return [
         (leaf, effects)
         for leaf, effects in expected.effects
@@ -561,15 +578,22 @@ def _comparable(student: Student, expected: Expected) -> list[tuple[CallLeaf, Ef
     ]
 
 
-def _has_other_layers(student: Student, call: RecordedCall) -> bool:
-    return not _layers(student, call) <= {*map(layer_of, call.parameters)}
-
-
 def _layers(student: Student, call: RecordedCall) -> set[str]:
     """Return the names of the layers of the module that a call makes, if it makes one."""
     if call.options is None:
         return set()
     return {*map(layer_of, parameter_shapes(getattr(student, call.name)(**call.options)))}
+
+
+def _with_neutral(student: Student, call: RecordedCall) -> RecordedCall:
+    """Return a call that gives layers of the student's own the numbers that change least."""
+    shapes = parameter_shapes(getattr(student, call.name)(**(call.options or {})))
+    own = {
+        name: torch.eye(*shape) if len(shape) == 2 else torch.full(shape, float(BIAS not in name))
+        for name, shape in shapes.items()
+        if name not in call.parameters
+    }
+    return replace(call, parameters={**call.parameters, **own})
 
 
 def _relation(
@@ -594,7 +618,7 @@ def _relation(
     norms = left.norm(dim=0)
     if count <= 0 or (norms <= ROUNDING * both.norm(dim=0)).any():
         return 0.0, 0
-    return float(left[:, 0] @ left[:, 1] / norms.prod()), count
+    return float(left[:, 0] @ left[:, 1] / norms.prod()), min(count, LEAST_NUMBERS)
 
 
 def _is_same(one: Tensor, other: Tensor) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -20,6 +21,7 @@ from grader.sandbox.host.proxies import Student, code_of
 
 MAX_CALLS = 24  # calls recorded of a function
 MAX_NUMBERS = 20_000  # numbers of a result that is compared
+MAX_ORDERS = 24  # of a module's layers
 MAX_INDICES, MAX_ROWS = 6, 4  # slices that are changed: of an axis of an input, of a parameter
 
 Values = Mapping[str, Any]  # arguments by name
@@ -258,6 +260,18 @@ def layer_of(parameter: str) -> str:
     for end in (WEIGHT, BIAS):
         parameter = parameter.removesuffix(end)
     return parameter
+
+
+def in_all_orders(call: RecordedCall, layers: Sequence[str]) -> Iterator[RecordedCall]:
+    """Yield a call with the numbers of these layers in each order."""
+    for order in itertools.islice(itertools.permutations(layers), MAX_ORDERS):
+        taken = dict(zip(layers, order))
+        parameters = {}
+        for name, value in call.parameters.items():
+            layer = layer_of(name)
+            other = taken.get(layer, layer) + name.removeprefix(layer)
+            parameters[name] = call.parameters.get(other, value)
+        yield replace(call, parameters=parameters)
 
 
 def _leaf(
