@@ -47,7 +47,7 @@ class ProcessorTime:
     def __init__(self, long: Container[str]) -> None:
         self._long = long
         self._files: Counter[str] = Counter()
-        self._so_far = self._now()
+        self._so_far, self._since = self._now(), time.monotonic()
 
     @staticmethod
     def _now() -> float:
@@ -57,9 +57,11 @@ class ProcessorTime:
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """Look at the clock when a file ends."""
         if nextitem is None or nextitem.path != item.path:
-            now = self._now()
-            self._files[item.path.stem] += max(0.0, now - self._so_far)
-            self._so_far = now
+            now, at = self._now(), time.monotonic()
+            # What an earlier file left running is seen only when it ends, with all of its time.
+            most = (at - self._since) * (os.cpu_count() or 1)
+            self._files[item.path.stem] += min(max(0.0, now - self._so_far), most)
+            self._so_far, self._since = now, at
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
